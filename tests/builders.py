@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from pgversus.answers.answer import Answer, Caveat, StudyAnswer, Unanswered
 from pgversus.host.identity import ServerUser
-from pgversus.records.preparation import ArmFacts, Caveat, Difference
+from pgversus.records.preparation import ArmFacts, Difference
 from pgversus.records.trials import Block, LatencyHistogram, Trial, Window, trial_of
-from pgversus.report.answer import Answer, StudyAnswer, Unanswered
 from pgversus.stats.analysis import analyse
 from pgversus.stats.confidence import look_rule
 from pgversus.stats.effects import Samples

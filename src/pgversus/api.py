@@ -7,16 +7,16 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pgversus.answers.answer import StudyAnswer
+from pgversus.answers.read import read_answer
 from pgversus.engine.progress import NoProgress, Progress
 from pgversus.errors import PgversusError
 from pgversus.host.identity import server_user
-from pgversus.lab.answer import read_answer
 from pgversus.lab.consent import opened_with_consent
 from pgversus.lab.resume import EarlierResults
 from pgversus.lab.run import RunOptions, run_study
 from pgversus.lab.studies import open_study
 from pgversus.postgres.client import client_at, fixed_client
-from pgversus.report.answer import StudyAnswer
 from pgversus.report.tidy_tables import arrow_table, trial_table, verdict_table
 from pgversus.report.verdicts import VerdictOn, verdict_on
 from pgversus.study.build_options import manner_asked
@@ -47,14 +47,12 @@ class StudyResults:
     def html(self, language: str = "en") -> str:
         """Return the report as one HTML page in `en` or `ja`; ValueError for any other language.
 
-        StoreError if the results folder no longer exists: plans and latencies are loaded on demand. Caveats are worded
-        when results are loaded, so for a language other than English the folder is loaded again.
+        StoreError if the results folder no longer exists: plans and latencies are loaded on demand.
         """
         from pgversus.report.page.page import page_html  # noqa: PLC0415 - charts are imported only on demand
 
-        told = Language(language)
-        with use_language(told):
-            return page_html(self.answer if told is Language.ENGLISH else read_answer(Path(self.answer.results)))
+        with use_language(Language(language)):
+            return page_html(self.answer)
 
     def verdict_table(self) -> "pa.Table":
         """Return one row per verdict; HostError without pyarrow."""

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pgversus.lab.answer import read_answer
+from pgversus.answers.read import read_answer
 from pgversus.report.page.page import page_html
 from pgversus.text.translation import Language, use_language
 from tests.browser.conftest import Open, Opened

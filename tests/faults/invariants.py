@@ -11,12 +11,12 @@ from typing import Any
 
 import psutil
 
+from pgversus.answers.answer import StudyAnswer
+from pgversus.answers.read import read_answer
 from pgversus.data.snapshot_cache import kept_snapshots
 from pgversus.errors import StoreError
 from pgversus.host.directories import Cache
 from pgversus.host.files import manifest, tree_sha256
-from pgversus.lab.answer import read_answer
-from pgversus.report.answer import StudyAnswer
 from pgversus.report.json_document import study_document
 from pgversus.report.terminal import SafeConsole, print_study_answer
 from pgversus.stats.confidence import Verdict

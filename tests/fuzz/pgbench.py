@@ -5,7 +5,7 @@ from pathlib import Path
 from random import Random
 
 from pgversus.postgres.operation_reports import vacuum_counters
-from pgversus.study.counters import TOLD_BY_VACUUM
+from pgversus.study.counters import REPORTED_BY_VACUUM
 from pgversus.workload.pgbench import UnreadableOutputError, error_words, has_begun_nothing, parse_summary
 from pgversus.workload.pgbench_log import Ends, Stop, UnreadableLogError, read_ends, read_latencies, slices
 from pgversus.workload.sent_statements import in_one_transaction, parameters_of, sent_statements
@@ -117,7 +117,7 @@ def _read_statements(subject: tuple[str, str, str, str], _folder: Path) -> bool:
 
 def _read_notices(subject: str, _folder: Path) -> bool:
     found = vacuum_counters(subject.split("\n\n"))
-    assert set(found) <= set(TOLD_BY_VACUUM)
+    assert set(found) <= set(REPORTED_BY_VACUUM)
     assert all(math.isfinite(value) for value in found.values()), found
     return bool(found)
 

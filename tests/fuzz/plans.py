@@ -4,13 +4,15 @@ import json
 from pathlib import Path
 from random import Random
 
+from pgversus.answers.plans import ComparedPlans, PlansAnswer
 from pgversus.errors import PlanError
 from pgversus.plans.difference import difference
 from pgversus.plans.explain import read_plans
 from pgversus.plans.plan import Plan
+from pgversus.records.plans import StatementName
 from pgversus.report.html import plans_html
 from pgversus.report.markdown import plans_markdown
-from pgversus.report.plans import ComparedPlans, PlansAnswer, plans_document, plans_text
+from pgversus.report.plans import plans_document, plans_text
 from pgversus.text.translation import Language, use_language
 from tests.builders import DATA
 from tests.fuzz.mutations import changed_document
@@ -29,7 +31,10 @@ def read_or_refused(text: str, usual: Plan) -> str:
         return error.slug
     for one, other in ((found[0], usual), (usual, found[0])):
         compared = ComparedPlans(
-            statement="q", labels=("a", "b"), plans=(one, other), difference=difference(one, other)
+            statement=StatementName(number=1, text="q"),
+            labels=("a", "b"),
+            plans=(one, other),
+            difference=difference(one, other),
         )
         answer = PlansAnswer(compared=(compared,))
         for language in Language:

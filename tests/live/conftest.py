@@ -4,12 +4,10 @@ Builds come from the user's own cache, fetched once; each test has its own direc
 """
 
 import json
-import math
 import os
 import shutil
 import signal
 import sqlite3
-import struct
 import subprocess
 import sys
 import tempfile
@@ -67,21 +65,20 @@ class Ended:
         return document
 
     @property
+    def comparison(self) -> dict[str, Any]:
+        """The only context of the document."""
+        (context,) = self.document["contexts"]
+        return dict(context)
+
+    @property
     def caveats(self) -> list[str]:
         """Slugs of all caveats except those in WEATHER."""
-        return [caveat["slug"] for caveat in self.document["caveats"] if caveat["slug"] not in WEATHER]
+        return [caveat["slug"] for caveat in self.comparison["caveats"] if caveat["slug"] not in WEATHER]
 
 
 def results_database(folder: Path) -> sqlite3.Connection:
-    """Open the database of a results folder, with a function of the sqlite3 shell that Python's module lacks."""
-    database = sqlite3.connect(folder / "results.sqlite")
-    database.create_function("ieee754_from_blob", 1, _double)
-    return database
-
-
-def _double(eight_bytes: bytes) -> float | None:
-    (value,) = struct.unpack(">d", eight_bytes)
-    return None if math.isnan(value) else value
+    """Open the database of a results folder."""
+    return sqlite3.connect(folder / "results.sqlite")
 
 
 @dataclass

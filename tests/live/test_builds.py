@@ -74,7 +74,7 @@ def test_builds_with_different_block_sizes_have_the_same_rows_and_memory(command
     script = command_line.write("seqscan.sql", SEQSCAN)
     ended = command_line.compare(RELEASE, LARGE, "-i", "-s", "1", "-f", script, *QUICK)
     assert ended.code == 0, ended.stderr
-    usual, large = arms_of(ended.document)
+    usual, large = arms_of(ended.comparison)
     assert (usual["compiled_in"]["block_size"], large["compiled_in"]["block_size"]) == ("8192", "32768")
     assert large["built_from"]["options"] == ["blocksize=32"]
     assert usual["origin"] == large["origin"] == "source"
@@ -94,10 +94,10 @@ def test_assertions_are_slower_and_are_reported(command_line: CommandLine) -> No
     script = command_line.write("sort.sql", "SELECT count(DISTINCT abalance + aid) FROM pgbench_accounts;")
     ended = command_line.compare(RELEASE, CHECKED, "-i", "-s", "1", "-f", script, "--budget", "6m")
     assert ended.code == 0, ended.stderr
-    (verdict,) = ended.document["verdicts"]
+    (verdict,) = ended.comparison["verdicts"]
     assert verdict["verdict"] == "slower"
-    assert "17+cassert is slower" in ended.document["answer"][0]
-    usual, checked = arms_of(ended.document)
+    assert "17+cassert is slower" in ended.comparison["answer"][0]
+    usual, checked = arms_of(ended.comparison)
     assert (usual["compiled_in"]["debug_assertions"], checked["compiled_in"]["debug_assertions"]) == ("off", "on")
     assert "--enable-cassert" in checked["compiled_in"]["CONFIGURE"]
     assert "mixed-builds" not in ended.caveats
@@ -119,9 +119,9 @@ def test_a_slowdown_between_two_commits_is_detected(command_line: CommandLine, t
     status = git(tree, "status", "--porcelain"), git(tree, "worktree", "list"), git(tree, "branch", "--all")
     ended = command_line.compare(f"{tree}@fast", f"{tree}@slow", "-i", "-s", "1", "-f", script, "--budget", "6m")
     assert ended.code == 0, ended.stderr
-    (verdict,) = ended.document["verdicts"]
+    (verdict,) = ended.comparison["verdicts"]
     assert verdict["verdict"] == "slower"
-    fast, slow = arms_of(ended.document)
+    fast, slow = arms_of(ended.comparison)
     assert fast["built_from"]["commit"] == git(tree, "rev-parse", "fast")
     assert slow["built_from"]["commit"] == git(tree, "rev-parse", "slow")
     assert fast["built_from"]["diff_stat"] is None

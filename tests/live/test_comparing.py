@@ -16,7 +16,7 @@ CORRELATED = ("--setup", str(EXAMPLES / "correlated.sql"), "-f", str(EXAMPLES / 
 def test_two_majors_come_from_one_family_and_have_the_same_data(command_line: CommandLine) -> None:
     ended = command_line.compare("16.12", "17.8", *CORRELATED, *QUICK, "--seed", "7")
     assert ended.code == 0, ended.stderr
-    document = ended.document
+    document = ended.comparison
     baseline, contender = document["arms"]
     assert (baseline["version"], contender["version"]) == ("16.12", "17.8")
     assert baseline["origin"] == contender["origin"]
@@ -32,7 +32,7 @@ def test_two_majors_come_from_one_family_and_have_the_same_data(command_line: Co
 
 
 def test_every_ratio_can_be_recomputed_from_the_results_folder(command_line: CommandLine) -> None:
-    document = command_line.compare("17.8", "17.8", "-i", "-S", *QUICK).document
+    document = command_line.compare("17.8", "17.8", "-i", "-S", *QUICK).comparison
     database = sqlite3.connect(Path(document["results"]) / "results.sqlite")
     tps = {
         (block, arm): transactions / seconds
@@ -74,7 +74,7 @@ def test_every_block_of_a_writing_load_starts_with_the_loaded_rows(command_line:
     )
     ended = command_line.compare("17.8", "17.8", "--setup", setup, "-f", script, *QUICK)
     assert ended.code == 0, ended.stderr
-    assert ended.document["failed_trials"] == 0
+    assert ended.comparison["failed_trials"] == 0
 
 
 def test_levels_of_a_setting_apply_to_every_session_of_the_load(command_line: CommandLine) -> None:
@@ -88,7 +88,7 @@ def test_levels_of_a_setting_apply_to_every_session_of_the_load(command_line: Co
         "17.8", "--set", "work_mem=1MB,2MB", "--set", "bench.mark='a b,c'", "-f", script, "-c", "2", *QUICK
     )
     assert ended.code == 0, ended.stderr
-    document = ended.document
+    document = ended.comparison
     assert [arm["label"] for arm in document["arms"]] == ["work_mem=1MB", "work_mem=2MB"]
     assert document["factors"] == ["work_mem"]
     assert document["differences"] == []
@@ -97,21 +97,21 @@ def test_levels_of_a_setting_apply_to_every_session_of_the_load(command_line: Co
 def test_with_a_rate_the_verdict_is_on_latency_from_the_scheduled_start(command_line: CommandLine) -> None:
     ended = command_line.compare("17.8", "17.8", "-i", "-S", "-R", "200", *QUICK)
     assert ended.code == 0, ended.stderr
-    (verdict,) = ended.document["verdicts"]
+    (verdict,) = ended.comparison["verdicts"]
     assert verdict["metric"] == "latency_p95_s"
     assert verdict["low"] < verdict["ratio"] < verdict["high"]
-    tps = ended.document["arms"][0]["metrics"]["tps"]["value"]
+    tps = ended.comparison["arms"][0]["metrics"]["tps"]["value"]
     assert 100 < tps < 300
 
 
 def test_every_arm_is_compared_with_the_first(command_line: CommandLine) -> None:
     ended = command_line.compare("16.12", "17.8", "18.0", "-i", "-S", *QUICK)
     assert ended.code == 0, ended.stderr
-    assert [(v["baseline"], v["contender"]) for v in ended.document["verdicts"]] == [
+    assert [(v["baseline"], v["contender"]) for v in ended.comparison["verdicts"]] == [
         ("16.12", "17.8"),
         ("16.12", "18.0"),
     ]
-    settings = {d["name"] for d in ended.document["differences"] if not d["is_default"]}
+    settings = {d["name"] for d in ended.comparison["differences"] if not d["is_default"]}
     assert settings == set(), "checksums, locale and the like are equal on every major"
 
 
@@ -122,7 +122,7 @@ def test_scripts_can_be_mixed_with_weights_modes_and_variables(command_line: Com
         "-c", "3", "-j", "2", *QUICK,
     )  # fmt: skip
     assert ended.code == 0, ended.stderr
-    assert ended.document["workload"]["name"] == "select-only@3, by_scale.sql@1"
+    assert ended.comparison["workload"]["name"] == "select-only@3, by_scale.sql@1"
 
 
 def test_tables_in_a_pipe_have_no_colours(command_line: CommandLine) -> None:
@@ -140,7 +140,7 @@ def test_libpq_variables_do_not_affect_managed_servers(command_line: CommandLine
     arguments = ("compare", "17.8", "17.8", "-i", "-S", *QUICK, "--json", "--results", results)
     ended = command_line.run(*arguments, **variables)
     assert ended.code == 0, ended.stderr
-    assert ended.document["differences"] == []
+    assert ended.comparison["differences"] == []
 
 
 # With such short limits, the load of parallel tests would now and then cancel a statement.
@@ -175,11 +175,11 @@ def test_closed_output_pipes_do_not_change_the_exit_code(command_line: CommandLi
 def test_transaction_logs_are_kept_only_if_requested(command_line: CommandLine) -> None:
     ended = command_line.compare("17.8", "17.8", "-i", "-S", *QUICK, "--keep-logs")
     assert ended.code == 0, ended.stderr
-    kept = {path.name for path in (Path(ended.document["results"]) / "transaction-logs").iterdir()}
+    kept = {path.name for path in (Path(ended.comparison["results"]) / "transaction-logs").iterdir()}
     windows = product((1, 2), (0, 1), (1, 2))
     expected = {f"context-1-block-{b:03d}-arm-{a}-round-{r:02d}-thread-0.log" for b, a, r in windows}
     assert {name for name in kept if "-repeated-" not in name} == expected
-    assert len(kept) == len(expected) + 2 * ended.document["repeated_rounds"]
+    assert len(kept) == len(expected) + 2 * ended.comparison["repeated_rounds"]
 
 
 def test_a_restrictive_umask_does_not_lock_out_the_servers_user(command_line: CommandLine) -> None:

@@ -29,7 +29,7 @@ def test_sql_that_fails_later_yields_failed_trials_and_no_number(command_line: C
     script = command_line.write("until.sql", "SELECT nextval('s'), pg_sleep(0.1);\n")
     ended = command_line.compare("17.8", "17.8", "--setup", setup, "-f", script, "--blocks", "2", "--window", "1")
     assert ended.code == 4
-    document = ended.document
+    document = ended.comparison
     assert document["verdicts"][0]["verdict"] == "invalid"
     assert document["verdicts"][0]["ratio"] is None
     assert document["failed_trials"] >= 3
@@ -107,7 +107,7 @@ def test_no_column_name_hides_other_columns_from_the_fingerprint(command_line: C
 def test_hundreds_of_slowly_connecting_clients_are_waited_for(command_line: CommandLine) -> None:
     ended = command_line.compare("17.8", "17.8", "-i", "-S", "-c", "300", *QUICK)
     assert ended.code == 0, ended.stderr
-    assert ended.document["arms"][0]["metrics"]["tps"]["value"] > 0
+    assert ended.comparison["arms"][0]["metrics"]["tps"]["value"] > 0
 
 
 @pytest.mark.parametrize("setting", ["listen_addresses=*", "port=5433,5434", "data_directory=/tmp"])

@@ -24,8 +24,8 @@ def test_planner_improvements_of_17_are_detected(
     # The effect of their plans is measured in tests/live/test_why.py.
     ended = command_line.compare("16.12", "17.8", *files, *settings, "-c", "4", "--no-plans")
     assert ended.code == 0, ended.stderr
-    (verdict,) = ended.document["verdicts"]
-    assert verdict["verdict"] == "faster", ended.document["answer"]
+    (verdict,) = ended.comparison["verdicts"]
+    assert verdict["verdict"] == "faster", ended.comparison["answer"]
     assert verdict["low"] > 1
     assert verdict["seconds_measured"] <= 120
     assert ended.caveats == []
@@ -47,8 +47,8 @@ def test_a_known_effect_is_detected_and_lies_in_the_interval(command_line: Comma
     for attempt in range(MOST_ATTEMPTS):
         ended = command_line.run("compare", *asked, "--results", f"results-{attempt}")
         assert ended.code == 0, ended.stderr
-        (verdict,) = ended.document["verdicts"]
-        stolen = any(caveat["slug"] == "host-stolen" for caveat in ended.document["caveats"])
+        (verdict,) = ended.comparison["verdicts"]
+        stolen = any(caveat["slug"] == "host-stolen" for caveat in ended.comparison["caveats"])
         if not (stolen and verdict["verdict"] == "undecided"):
             break
     assert verdict["verdict"] == "slower"
@@ -58,5 +58,5 @@ def test_a_known_effect_is_detected_and_lies_in_the_interval(command_line: Comma
 def test_a_server_is_not_faster_than_itself(command_line: CommandLine) -> None:
     ended = command_line.compare("17.8", "17.8", "-i", "-s", "5", "-S", "-c", "2", "--budget", "100s")
     assert ended.code == 0, ended.stderr
-    (verdict,) = ended.document["verdicts"]
-    assert verdict["verdict"] in ("equivalent", "undecided"), ended.document["answer"]
+    (verdict,) = ended.comparison["verdicts"]
+    assert verdict["verdict"] in ("equivalent", "undecided"), ended.comparison["answer"]

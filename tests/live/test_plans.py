@@ -174,7 +174,7 @@ def test_statements_that_cannot_be_explained_are_reported_with_the_servers_messa
     command_line.write("wrong.sql", "SELECT nothing FROM nowhere;")
     ended = command_line.run("plans", OLD, NEW, "-f", "wrong.sql")
     assert ended.code == 4
-    assert "error[workload-not-told]" in ended.stderr
+    assert "error[workload-statements-unknown]" in ended.stderr
     assert 'relation "nowhere" does not exist' in ended.stderr
     assert command_line.leftovers() == []
 

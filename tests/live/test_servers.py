@@ -68,7 +68,7 @@ def test_external_servers_are_compared_and_left_unchanged(command_line: CommandL
                 extensions = connection.execute("SELECT count(*) FROM pg_extension").fetchone()
                 work_mem = connection.execute("SHOW work_mem").fetchone()
                 assert (extensions, work_mem) == ((1,), ("4MB",))
-    document = ended.document
+    document = ended.comparison
     assert ended.caveats == ["not-restarted"]
     # Once per server, with the size of the database.
     assert len(re.findall(r"reading and hashing every row on .*, a database of [\d.]+ MB", ended.stderr)) == 2
@@ -86,7 +86,7 @@ def test_the_effect_of_plans_is_measured_on_external_servers(command_line: Comma
         with psycopg.connect(other) as connection:
             assert connection.execute("SHOW enable_group_by_reordering").fetchone() == ("on",)
     assert ended.code == 0, ended.stderr
-    (verdict,) = ended.document["verdicts"]
+    (verdict,) = ended.comparison["verdicts"]
     assert verdict["verdict"] == "faster"
     found = verdict["attribution"]
     assert (found["plans_recalled_by"], found["not_measured"]) == ("enable_group_by_reordering = off", None)
@@ -170,7 +170,7 @@ def test_a_bin_directory_is_used_as_it_is(command_line: CommandLine) -> None:
     directory = str(_build("17.8").bin_directory)
     ended = command_line.compare(directory, directory, "-i", "-S", *QUICK)
     assert ended.code == 0, ended.stderr
-    assert [arm["origin"] for arm in ended.document["arms"]] == ["bin directory"] * 2
+    assert [arm["origin"] for arm in ended.comparison["arms"]] == ["bin directory"] * 2
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ def test_setup_files_have_the_settings_they_need_whatever_the_wal_segment_size(
 def test_differently_built_arms_have_a_caveat_before_the_verdict(command_line: CommandLine) -> None:
     ended = command_line.compare("zonky:17.11", "wheel:17.11", "-i", "-S", *QUICK)
     assert ended.code == 0, ended.stderr
-    document = ended.document
+    document = ended.comparison
     assert ended.caveats == ["mixed-builds"]
     assert "mixed-builds" in document["verdicts"][0]["caveats"]
     assert document["answer"][0].startswith("CHECK")
@@ -228,4 +228,4 @@ def test_differently_built_arms_have_a_caveat_before_the_verdict(command_line: C
 def test_servers_of_both_families_run(command_line: CommandLine, name: str) -> None:
     ended = command_line.compare(name, name, "-i", "-S", *QUICK)
     assert ended.code == 0, ended.stderr
-    assert ended.document["arms"][0]["version"] == name.partition(":")[2]
+    assert ended.comparison["arms"][0]["version"] == name.partition(":")[2]

@@ -118,13 +118,13 @@ def test_repeating_a_finished_command_measures_nothing_again(command_line: Comma
 
 
 @pytest.mark.long
-def test_a_study_killed_twenty_times_ends_with_the_trials_of_an_undisturbed_one(
+def test_a_study_killed_eight_times_ends_with_the_trials_of_an_undisturbed_one(
     command_line: CommandLine,
 ) -> None:
-    command_line.write("s.toml", STUDY.replace("blocks = 3", "blocks = 8"))
+    command_line.write("s.toml", STUDY.replace("blocks = 3", "blocks = 5"))
     moments = np.random.default_rng(3)
     results = command_line.directory / "pgversus-results" / "s"
-    for _ in range(20):
+    for _ in range(8):
         process = command_line.start("run", "s.toml", "--seed", "5")
         try:
             process.communicate(timeout=moments.uniform(0.3, 9.0))
@@ -134,7 +134,7 @@ def test_a_study_killed_twenty_times_ends_with_the_trials_of_an_undisturbed_one(
         command_line.wait_for(lambda: not command_line.leftovers())
     ended = command_line.run("run", "s.toml", "--seed", "5", "--json")
     assert ended.code == 0, ended.stderr
-    expected = [(context, block, arm, "finished") for context in (1, 2) for block in range(1, 9) for arm in (0, 1)]
+    expected = [(context, block, arm, "finished") for context in (1, 2) for block in range(1, 6) for arm in (0, 1)]
     assert trials(results) == expected
 
 

@@ -29,7 +29,7 @@ def test_the_wheel_runs_the_demo_and_lists_the_bundled_studies(installed: Comman
     assert "planner-16-vs-17" in installed.run("studies").stdout
     ended = installed.run("demo", *QUICK, "--results", "results", "--json")
     assert ended.code == 0, ended.stderr
-    assert ended.document["answer"][0].startswith("17.8 is faster than 16.12")
+    assert ended.comparison["answer"][0].startswith("17.8 is faster than 16.12")
     page = installed.run("report", "results", "--format", "html", "-o", "page.html")
     assert page.code == 0, page.stderr
     assert (installed.directory / "page.html").stat().st_size > 0

@@ -44,9 +44,9 @@ def test_the_effect_of_a_changed_plan_is_measured_with_the_setting_that_undoes_i
     ended = command_line.run("compare", OLD, NEW, *case, *settings, *FEW, "--results", "r", "--json")
     assert ended.code == 0, ended.stderr
     assert command_line.leftovers() == []
-    one = verdict(ended.document)
+    one = verdict(ended.comparison)
     assert one["verdict"] == "faster"
-    (compared,) = ended.document["plans"]["comparisons"]
+    (compared,) = ended.comparison["plans"]["comparisons"]
     assert compared["undone_by"]["settings"] == {"enable_group_by_reordering": "off"}
     found = one["attribution"]
     assert (found["plans_recalled_by"], found["blocks"], found["not_measured"]) == (REORDERING, 3, None)
@@ -130,7 +130,7 @@ def test_a_prepared_load_is_explained_as_prepared(command_line: CommandLine) -> 
             assert "$1" not in text
             assert run is not None
             assert ("aid = $1)" in run) is is_generic
-    assert prepared.document["plans"]["comparisons"][0]["same_plan"] is True
+    assert prepared.comparison["plans"]["comparisons"][0]["same_plan"] is True
 
 
 @pytest.mark.parametrize(("keys", "is_other"), [("random(1, 20)", False), ("random(0, 1) * 999 + 1", True)])
@@ -143,7 +143,7 @@ def test_plans_under_load_are_compared_with_the_captured_ones(
     asked = ("--setup", "skewed.sql", "-f", "q.sql", *QUICK, "--sample-plans", "--json", "--results", "r")
     ended = command_line.run("compare", NEW, NEW, *asked)
     assert ended.code == 0, ended.stderr
-    assert ("other-plans-under-load" in caveats(ended.document)) is is_other
+    assert ("other-plans-under-load" in caveats(ended.comparison)) is is_other
     with sqlite3.connect(command_line.directory / "r" / "results.sqlite") as database:
         told = [json.loads(text) for (text,) in database.execute("SELECT sampled FROM explained_arm")]
     database.close()
@@ -158,7 +158,7 @@ def test_queries_of_pgbench_itself_are_not_plans_of_the_load(command_line: Comma
     asked = ("-i", "-s", "1", "-b", "tpcb-like", *QUICK, "--sample-plans", "--json", "--results", "r")
     ended = command_line.run("compare", NEW, NEW, *asked)
     assert ended.code == 0, ended.stderr
-    assert not {"other-plans-under-load", "plans-not-sampled"} & caveats(ended.document)
+    assert not {"other-plans-under-load", "plans-not-sampled"} & caveats(ended.comparison)
 
 
 def test_different_rows_are_reported_before_any_speed(command_line: CommandLine) -> None:
@@ -173,8 +173,8 @@ def test_a_script_that_cannot_be_rolled_back_is_measured_without_plans(command_l
     command_line.write("q.sql", "VACUUM pgbench_branches;")
     ended = command_line.run("compare", NEW, NEW, "-i", "-s", "1", "-f", "q.sql", *QUICK, "--json", "--results", "r")
     assert ended.code == 0, ended.stderr
-    assert "plans-not-captured" in caveats(ended.document)
-    assert ended.document["plans"] is None
+    assert "plans-not-captured" in caveats(ended.comparison)
+    assert ended.comparison["plans"] is None
     assert plans_in(command_line, "r") == []
 
 
@@ -182,16 +182,16 @@ def test_plans_under_settings_other_than_those_of_the_load_are_not_shown(command
     command_line.write("q.sql", "ALTER ROLE postgres SET enable_seqscan = off;\nSELECT count(*) FROM pgbench_branches;")
     ended = command_line.run("compare", NEW, NEW, "-i", "-s", "1", "-f", "q.sql", *QUICK, "--json", "--results", "r")
     assert ended.code == 0, ended.stderr
-    (words,) = [one["text"] for one in ended.document["caveats"] if one["slug"] == "plans-not-captured"]
+    (words,) = [one["text"] for one in ended.comparison["caveats"] if one["slug"] == "plans-not-captured"]
     assert "settings of new sessions: enable_seqscan" in words
-    assert ended.document["plans"] is None
+    assert ended.comparison["plans"] is None
 
 
 def test_without_plans_nothing_is_captured(command_line: CommandLine) -> None:
     asked = ("-i", "-s", "1", "-S", *QUICK, "--no-plans", "--json", "--results", "r")
     ended = command_line.run("compare", NEW, NEW, *asked)
     assert ended.code == 0, ended.stderr
-    assert (ended.document["plans"], verdict(ended.document)["attribution"]) == (None, None)
+    assert (ended.comparison["plans"], verdict(ended.comparison)["attribution"]) == (None, None)
     assert plans_in(command_line, "r") == []
 
 

@@ -7,6 +7,7 @@ import pytest
 
 import pgversus
 from pgversus.errors import StoreError
+from pgversus.report.caveats import caveat_text
 from tests.real_results import unpacked
 
 
@@ -18,7 +19,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_caveats_of_a_japanese_page_are_translated(folder: Path) -> None:
     results = pgversus.load_results(folder)
-    told = {caveat.text for one in results.answer.answers for caveat in one.caveats}
+    told = {caveat_text(caveat) for one in results.answer.answers for caveat in one.caveats}
     assert told
     page = results.html("ja")
     assert 'lang="ja"' in page

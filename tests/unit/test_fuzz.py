@@ -17,6 +17,8 @@ from tests.fuzz.targets import TARGETS
 from tests.fuzz.watching import Effects, assert_shown_only, bounded_memory
 from tests.fuzz.workers import tallies_of
 
+pytestmark = pytest.mark.slow
+
 ROUNDS = 10
 
 

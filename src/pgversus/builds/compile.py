@@ -53,12 +53,12 @@ class Steps:
         """expected: estimated number of files to compile."""
         self._expected = expected
         self._compiled = 0
-        self._told: tuple[int, int] | None = None
+        self._reported: tuple[int, int] | None = None
 
     def take(self, line: str) -> bool:
         """Parse one line of output; return whether it is a step."""
         if match := _OF_NINJA.match(line):
-            self._told = int(match[1]), int(match[2])
+            self._reported = int(match[1]), int(match[2])
             return True
         if _COMPILED.search(line):
             self._compiled += 1
@@ -68,12 +68,12 @@ class Steps:
     @property
     def done(self) -> int:
         """Number of steps started."""
-        return self._told[0] if self._told else self._compiled
+        return self._reported[0] if self._reported else self._compiled
 
     @property
     def total(self) -> int:
         """Estimated total number of steps, never less than `done`."""
-        return self._told[1] if self._told else max(self._expected, self._compiled)
+        return self._reported[1] if self._reported else max(self._expected, self._compiled)
 
 
 def first_error(lines: Iterable[str]) -> str:
@@ -83,8 +83,8 @@ def first_error(lines: Iterable[str]) -> str:
         for index, line in enumerate(kept):
             if cause.search(line):
                 return "\n".join(_with_context(kept, index))[:_MOST_CHARACTERS]
-    told = [line for line in kept if line]
-    return told[-1][:_MOST_CHARACTERS] if told else "no output"
+    lines = [line for line in kept if line]
+    return lines[-1][:_MOST_CHARACTERS] if lines else "no output"
 
 
 def _with_context(lines: Sequence[str], index: int) -> list[str]:

@@ -231,8 +231,8 @@ def _received(address: str, most: int) -> Iterator[bytes]:
     size = 0
     try:
         with _opened(address) as answer:
-            told = answer.headers.get("Content-Length", "")
-            length = int(told) if told.isdecimal() else None
+            stated = answer.headers.get("Content-Length", "")
+            length = int(stated) if stated.isdecimal() else None
             # read() would wait until a chunk is full, however slowly it arrives; read1() would wait at the end.
             while size != length and (piece := answer.read1(_PIECE_BYTES)):
                 size += len(piece)

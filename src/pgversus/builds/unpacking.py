@@ -107,7 +107,7 @@ def _entries(tree: Path) -> Iterator[tuple[str, int]]:
 def _in_child(work: Callable[[], None], directory: Path, user: ServerUser, *, archive_fd: int) -> None:
     """Call `work` in a confined child process; raise its ArchiveError or OSError here."""
     reading, writing = os.pipe()
-    with open(reading, "rb") as answers, open(writing, "wb") as told:  # noqa: PTH123 - file descriptors
+    with open(reading, "rb") as answers, open(writing, "wb") as written:  # noqa: PTH123 - file descriptors
         child = 0
         try:
             with warnings.catch_warnings():
@@ -116,8 +116,8 @@ def _in_child(work: Callable[[], None], directory: Path, user: ServerUser, *, ar
                 warnings.simplefilter("ignore", DeprecationWarning)
                 child = os.fork()
             if child == 0:
-                _work_and_exit(work, directory, user, archive_fd, told.fileno())
-            told.close()
+                _work_and_exit(work, directory, user, archive_fd, written.fileno())
+            written.close()
             answer = answers.read(_MOST_ANSWER_BYTES)
         finally:
             # The child has answered or hangs, or we were interrupted: it is no longer needed.

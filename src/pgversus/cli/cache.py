@@ -12,7 +12,7 @@ from pgversus.errors import HostError
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from pgversus.report.inventory import CachedKind, CachedThing
+    from pgversus.records.inventory import CachedKind, CachedThing
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of a table.")
 
@@ -69,7 +69,7 @@ def remove_from_cache(
     """
     if not (names or snapshots or builds or sources or everything):
         raise click.UsageError("name what to remove: names, --snapshots, --builds, --sources or --all")
-    from pgversus.report.inventory import CachedKind  # noqa: PLC0415 - not for `--help`
+    from pgversus.records.inventory import CachedKind  # noqa: PLC0415 - not for `--help`
 
     asked = {CachedKind.SNAPSHOT: snapshots, CachedKind.BUILD: builds, CachedKind.SOURCE: sources}
     whole = set(CachedKind) if everything else {kind for kind, is_whole in asked.items() if is_whole}
@@ -98,11 +98,11 @@ def _lines(chosen: "Sequence[CachedThing]", stay: "Sequence[CachedThing]") -> li
     from pgversus.text.units import size  # noqa: PLC0415 - not for `--help`
 
     return [
-        f"{thing.name} stays: a run is using it\n"
+        f"kept {thing.name}, which a run is using\n"
         if thing in stay
         else f"removed {thing.name}, {size(thing.size_bytes)}\n"
         for thing in chosen
-    ] or ["nothing was there\n"]
+    ] or ["nothing to remove\n"]
 
 
 def _not_removed(error: OSError, root: Path) -> HostError:

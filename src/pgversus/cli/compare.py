@@ -1,10 +1,9 @@
 """`pgversus compare`: compare two or more arms on one workload; the first is the baseline."""
 
-import json
 import secrets
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -15,22 +14,16 @@ from pgversus.cli.options import (
     check_options,
     exit_code,
     in_asked_manner,
-    language_shown,
     means_options,
     measure,
+    show_answer,
     show_dry_run,
-    terminal_answer,
 )
-from pgversus.cli.output import write_answer
 from pgversus.cli.question import METRICS, arms_options, comparison_of, study_of, variable_options
 from pgversus.errors import ExitCode
 from pgversus.study.comparison import Comparison
 from pgversus.study.design import FIRST_LOOK, MOST_BLOCKS
 from pgversus.study.workload import QueryMode
-from pgversus.text.translation import use_language
-
-if TYPE_CHECKING:
-    from pgversus.report.answer import Answer
 
 _LEAST_FIXED = 2
 
@@ -192,16 +185,8 @@ def compare(**options: Any) -> int:
         show_dry_run(study, results, options)
         return int(ExitCode.DONE)
     whole = measure(study, options, results, earlier=EarlierResults.REFUSE)
-    with use_language(language_shown(options)):
-        text = _json(whole.answers[0]) if options["as_json"] else terminal_answer(whole, options)
-    write_answer(text, options["output"], whole.results)
+    show_answer(whole, options)
     return int(exit_code(whole, options["fail_on"]))
-
-
-def _json(answer: "Answer") -> str:
-    from pgversus.report.json_document import document  # noqa: PLC0415 - `pgversus --help` does not need numpy
-
-    return json.dumps(document(answer), indent=2, allow_nan=False) + "\n"
 
 
 def _results_folder(given: str | None, comparison: Comparison) -> Path:

@@ -44,8 +44,8 @@ def locale_language(environment: Mapping[str, str]) -> Language:
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from pgversus.answers.answer import StudyAnswer
     from pgversus.lab.resume import EarlierResults
-    from pgversus.report.answer import StudyAnswer
     from pgversus.study.host_access import HostAccess
     from pgversus.study.study import Study
 
@@ -183,10 +183,10 @@ def in_asked_manner(study: "Study", options: Mapping[str, Any]) -> "Study":
 def measure(study: "Study", options: Mapping[str, Any], results: Path, *, earlier: "EarlierResults") -> "StudyAnswer":
     """Run a study and read its answer back. earlier: how to treat existing results in the folder."""
     # Imported here: `pgversus --help` and usage errors do not need numpy and psycopg.
+    from pgversus.answers.read import read_answer  # noqa: PLC0415
     from pgversus.cli.command import command_typed  # noqa: PLC0415
     from pgversus.cli.progress import TerminalProgress  # noqa: PLC0415
     from pgversus.host.identity import server_user  # noqa: PLC0415
-    from pgversus.lab.answer import read_answer  # noqa: PLC0415
     from pgversus.lab.run import RunOptions, run_study  # noqa: PLC0415
     from pgversus.postgres.client import client_at, fixed_client  # noqa: PLC0415
     from pgversus.report.terminal import SafeConsole  # noqa: PLC0415
@@ -205,9 +205,7 @@ def measure(study: "Study", options: Mapping[str, Any], results: Path, *, earlie
     )
     with TerminalProgress(SafeConsole(stderr=True), language=options["language"]) as progress:
         run_study(study, means, progress)
-    # Stored texts are English; displayed texts need not be.
-    with use_language(language_shown(options)):
-        return read_answer(results)
+    return read_answer(results)
 
 
 def check_options(options: Mapping[str, Any]) -> None:
@@ -258,6 +256,15 @@ def show_dry_run(
     )
     write_answer(text, options["output"], found.results)
     check_disk_space(found)
+
+
+def show_answer(answer: "StudyAnswer", options: Mapping[str, Any]) -> None:
+    """Write the answer after a run, in the form and to the place that the options name."""
+    from pgversus.report.json_document import json_pieces, study_document  # noqa: PLC0415 - not for `--help`
+
+    with use_language(language_shown(options)):
+        text = json_pieces(study_document(answer)) if options["as_json"] else terminal_answer(answer, options)
+        write_answer(text, options["output"], answer.results)
 
 
 def terminal_answer(answer: "StudyAnswer", options: Mapping[str, Any], *, with_published: bool = False) -> Rendered:

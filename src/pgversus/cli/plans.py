@@ -11,13 +11,13 @@ from pgversus.cli.output import read_stdin, read_text, write_out
 from pgversus.cli.question import arms_options, variable_options
 from pgversus.errors import PlanError
 from pgversus.host.output_file import write_file
-from pgversus.text.translation import Language, _, use_language
+from pgversus.text.translation import Language, use_language
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pgversus.answers.plans import PlansAnswer
     from pgversus.plans.plan import Plan
-    from pgversus.report.plans import PlansAnswer
 
 _STDIN = "-"
 _OF_PLANS = ".json"
@@ -79,8 +79,9 @@ def _of_servers(names: "Sequence[str]", options: dict[str, Any]) -> "PlansAnswer
 
 
 def _of_files(names: "Sequence[str]") -> "PlansAnswer":
+    from pgversus.answers.plans import ComparedPlans, PlansAnswer  # noqa: PLC0415 - the same
     from pgversus.plans.difference import difference  # noqa: PLC0415 - not for `--help`
-    from pgversus.report.plans import ComparedPlans, PlansAnswer  # noqa: PLC0415 - the same
+    from pgversus.records.plans import StatementName  # noqa: PLC0415 - the same
 
     if len(names) < 2:  # noqa: PLR2004 - a baseline and a contender
         raise click.UsageError("name two or more files, the baseline first")
@@ -94,7 +95,7 @@ def _of_files(names: "Sequence[str]") -> "PlansAnswer":
         for number, pair in enumerate(zip(baseline[1], found, strict=True), start=1):
             compared.append(
                 ComparedPlans(
-                    statement=pair[0].query or _("plan {number}", number=number),
+                    statement=StatementName(number=number, text=pair[0].query or ""),
                     labels=(baseline[0], label),
                     plans=pair,
                     difference=difference(*pair),

@@ -36,7 +36,6 @@ from pgversus.records.trials import Block, Phase
 from pgversus.stats.lazy import Once
 from pgversus.study.comparison import Comparison
 from pgversus.study.study import Context
-from pgversus.study.workload import Operation
 from pgversus.text.redaction import message_without_secrets
 from pgversus.text.translation import Language, _, ngettext, use_language
 from pgversus.text.units import duration
@@ -187,9 +186,9 @@ class TerminalProgress:
         with use_language(self._language):
             self.say(with_context(context, beginning_words(comparison)))
 
-    def time_estimate(self, look_out: Callable[[], TimeEstimate]) -> None:
+    def time_estimate(self, estimate: Callable[[], TimeEstimate]) -> None:
         """Set the time estimate, which is called for each picture, or for each block's line in a pipe."""
-        self._time_estimate, self._block_began = Once(look_out), None
+        self._time_estimate, self._block_began = Once(estimate), None
 
     def step(self, context: Context, block: int, arm: int, phase: Phase, round_number: int) -> None:
         """Show the next step in the region before it begins."""
@@ -198,7 +197,7 @@ class TerminalProgress:
         if not self._is_live:
             return
         comparison = self._comparisons[context.number]
-        if phase is not Phase.MEASURE and isinstance(comparison.workload, Operation):
+        if phase is not Phase.MEASURE and comparison.workload.runs_once:
             # An operation starts its server itself, so there is only one step.
             return
         with use_language(self._language):

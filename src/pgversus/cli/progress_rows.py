@@ -20,7 +20,6 @@ from pgversus.stats.confidence import FARTHEST, Verdict
 from pgversus.study.comparison import Comparison
 from pgversus.study.design import Design
 from pgversus.study.study import Context
-from pgversus.study.workload import Operation
 from pgversus.text.redaction import visible
 from pgversus.text.translation import N_, _, ngettext
 from pgversus.text.units import change, duration, latency, percent
@@ -93,7 +92,7 @@ def beginning_words(comparison: Comparison) -> str:
 def step_words(comparison: Comparison, block: int, arm: int, phase: Phase, round_number: int) -> str:
     """Return the current step, without the context."""
     label = comparison.arms[arm].label
-    if isinstance(comparison.workload, Operation):
+    if comparison.workload.runs_once:
         return _("block {block}: running the operation on {arm}", block=block, arm=label)
     windows = comparison.design.rounds
     return _(_STEPS[phase], block=block, arm=label, window=round_number, windows=windows)
@@ -190,7 +189,7 @@ def with_context(context: Context, words: str) -> str:
 
 def _work_words(comparison: Comparison) -> str:
     design, seconds = comparison.design, comparison.design.window_s
-    if isinstance(comparison.workload, Operation):
+    if comparison.workload.runs_once:
         took = latency(seconds) if seconds < 1 else duration(seconds)
         return _("one repetition of about {time}", time=took)
     return ngettext(
@@ -199,8 +198,8 @@ def _work_words(comparison: Comparison) -> str:
 
 
 def _limit_words(design: Design) -> str:
-    if design.fixed_blocks is not None:
-        return blocks_words(design.fixed_blocks)
+    if design.stopping_rule.looks_once:
+        return blocks_words(design.stopping_rule.last_look)
     return _("until the verdict is known, at most {time}", time=duration(design.budget_s))
 
 
@@ -243,7 +242,7 @@ class VerdictRows:
             self._known.pop(key, None)
             rows = self._undecided if look.interim_result.verdict is Verdict.UNDECIDED else self._known
             name = _GAP.join(filter(None, (comparison.arms[arm].label, context.label)))
-            rows[key] = Row(name=name, look=look, is_fixed=comparison.design.fixed_blocks is not None)
+            rows[key] = Row(name=name, look=look, is_fixed=comparison.design.stopping_rule.looks_once)
 
     def first(self, most: int) -> list[Row]:
         """Return at most `most` rows: undecided ones first, the most recently updated first within each kind."""

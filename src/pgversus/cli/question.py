@@ -218,8 +218,6 @@ def _comparison(options: Mapping[str, Any], workload: Workload, dataset: Dataset
     check_repeated_names(settings)
     servers = [labelled_server(text) for text in options["servers"]]
     arms, factors = expand_arms(servers, settings, workload=workload, dataset=dataset)
-    if isinstance(workload, PgbenchWorkload):
-        check_load(workload)
     return Comparison(arms=with_equal_bytes(arms), factors=factors, design=design)
 
 
@@ -268,7 +266,7 @@ def _load(options: Mapping[str, Any]) -> PgbenchWorkload:
     clients = options.get("clients") or 1
     variables = tuple(parse_variable(text) for text in options["variables"])
     check_for_secret_variables(variables)
-    return PgbenchWorkload(
+    load = PgbenchWorkload(
         scripts=tuple(scripts),
         clients=clients,
         threads=threads_used(options.get("jobs") or len(os.sched_getaffinity(0)), clients),
@@ -277,6 +275,8 @@ def _load(options: Mapping[str, Any]) -> PgbenchWorkload:
         rate=rate,
         scale=options["scale"],
     )
+    check_load(load)
+    return load
 
 
 def _dataset(options: Mapping[str, Any]) -> Dataset:
@@ -305,6 +305,4 @@ def _design(options: Mapping[str, Any], workload: Workload) -> Design:
         pin=None if options["pin"] is None else parse_pin(options["pin"], "--pin"),
         seed=secrets.randbelow(2**31) if options["seed"] is None else options["seed"],
     )
-    if isinstance(workload, Operation):
-        return design_of(choices, is_operation=True)
-    return design_of(choices, is_open_loop=workload.is_open_loop)
+    return design_of(choices, is_open_loop=workload.is_open_loop, is_operation=workload.runs_once)

@@ -16,7 +16,7 @@ from pgversus.text.redaction import code_without_secrets
 from pgversus.text.translation import Language, use_language
 
 if TYPE_CHECKING:
-    from pgversus.report.answer import StudyAnswer
+    from pgversus.answers.answer import StudyAnswer
 
 STYLES = ("tables", "article")
 _LARGEST = 1_000_000
@@ -108,7 +108,7 @@ def side_by_side_content(a: "StudyAnswer", b: "StudyAnswer", form: str, output: 
 
 
 def _read(name: str, folder: str) -> "StudyAnswer":
-    from pgversus.lab.answer import read_answer  # noqa: PLC0415 - `pgversus --help` does not need numpy
+    from pgversus.answers.read import read_answer  # noqa: PLC0415 - `pgversus --help` does not need numpy
 
     try:
         return read_answer(Path(folder))
@@ -180,7 +180,7 @@ def report(
     pgversus report pgversus-results/planner-16-vs-17-quick --format markdown
     pgversus report pgversus-results/planner-16-vs-17-quick --format markdown --style article -o article.md
     """  # noqa: D301 - \b is the marker of click for lines that must not be joined
-    from pgversus.lab.answer import read_answer  # noqa: PLC0415 - `pgversus --help` does not need numpy
+    from pgversus.answers.read import read_answer  # noqa: PLC0415 - `pgversus --help` does not need numpy
 
     # All objects live until the end, millions of them for a large study: repeated garbage collection would double the
     # running time.
@@ -234,7 +234,7 @@ def _draw(answer: "StudyAnswer", directory: Path) -> None:
             write_file(directory / name, content, with_folder=True)
             names.append(name)
     what = ", ".join(names) or "nothing: no block was measured"
-    write_error(f"drawn into {directory}: {what}")
+    write_error(f"charts written to {directory}: {what}")
 
 
 def _content(

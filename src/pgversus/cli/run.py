@@ -14,15 +14,13 @@ from pgversus.cli.options import (
     check_options,
     exit_code,
     in_asked_manner,
-    language_shown,
     means_options,
     measure,
+    show_answer,
     show_dry_run,
-    terminal_answer,
 )
-from pgversus.cli.output import write_answer, write_error
+from pgversus.cli.output import write_error
 from pgversus.errors import ExitCode
-from pgversus.text.translation import use_language
 from pgversus.text.units import parse_duration
 
 if TYPE_CHECKING:
@@ -99,14 +97,7 @@ def run(**options: Any) -> int:
 
     earlier = EarlierResults.MOVE_AWAY if options["new"] else EarlierResults.RESUME
     answer = measure(study, options, opened.results, earlier=earlier)
-    from pgversus.report.json_document import json_pieces, study_document  # noqa: PLC0415 - the same
-
-    if options["as_json"]:
-        write_answer(json_pieces(study_document(answer)), options["output"], answer.results)
-    else:
-        with use_language(language_shown(options)):
-            text = terminal_answer(answer, options)
-        write_answer(text, options["output"], answer.results)
+    show_answer(answer, options)
     return int(exit_code(answer, options["fail_on"]))
 
 
@@ -117,6 +108,6 @@ def _can_ask() -> bool:
 
 def _ask(opened: "OpenedStudy") -> bool:
     """Ask the user on the terminal whether to allow the access that a study requires."""
-    lines = [f"{opened.study.file_name} asks for more than servers and files of its own. It", *opened.access.lines]
+    lines = [f"{opened.study.file_name} does more than use its own servers and files. It", *opened.access.lines]
     write_error("\n  ".join(lines))
-    return click.confirm("Run it, and remember that this file may do so?", default=False, err=True)
+    return click.confirm("Allow this, and remember it for this file?", default=False, err=True)

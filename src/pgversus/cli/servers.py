@@ -86,7 +86,7 @@ def build(names: tuple[str, ...], **options: Any) -> None:
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 def remove(names: tuple[str, ...]) -> None:
     """Remove the servers with these NAMEs, as `pgversus servers` lists them, unless a run is using them."""
-    from pgversus.report.inventory import CachedKind  # noqa: PLC0415 - not for `--help`
+    from pgversus.records.inventory import CachedKind  # noqa: PLC0415 - not for `--help`
 
     remove_named(names, {CachedKind.BUILD})
 

@@ -63,7 +63,7 @@ class ContextState:
     @property
     def is_fixed(self) -> bool:
         """Whether its number of blocks was given, so that no budget ends it."""
-        return self.comparison.design.fixed_blocks is not None
+        return self.comparison.design.stopping_rule.looks_once
 
     @property
     def shares_starts(self) -> bool:
@@ -188,7 +188,7 @@ class ContextState:
     def _interim_result(self, arm: int) -> InterimResult:
         interim = interim_result(self.samples, self.comparison, self.rule, arm)
         # Only an open one can become invalid: a decided contender is absent from blocks without having failed.
-        if self._is_undecided(interim) and self._failures_in_a_row(arm) >= MOST_FAILURES_IN_A_ROW:
+        if self._needs_blocks(interim) and self._failures_in_a_row(arm) >= MOST_FAILURES_IN_A_ROW:
             self.invalid.add(arm)
             return replace(interim, verdict=Verdict.INVALID)
         return interim
@@ -214,10 +214,10 @@ class ContextState:
     def _blocks_left(self, arm: int, interim: InterimResult) -> int | None:
         """Return the blocks until an answer at the current noise, before that until the first look; None if unknown."""
         design = self.comparison.design
-        if design.fixed_blocks is not None:
-            return max(0, design.fixed_blocks - interim.blocks)
         if self._is_before_first_look(interim):
             return self.rule.first_look - interim.blocks
+        if self.is_fixed:
+            return 0
         if interim.log_ratio is None:
             return None
         if arm in self._models:
@@ -227,23 +227,16 @@ class ContextState:
         return None if needed is None else max(0, needed - interim.blocks)
 
     def _stays_open(self, arm: int, interim: InterimResult) -> bool:
-        return arm not in self.invalid and self._is_undecided(interim)
+        return arm not in self.invalid and self._needs_blocks(interim)
 
-    def _is_undecided(self, interim: InterimResult) -> bool:
-        if self.comparison.design.fixed_blocks is not None:
-            return interim.blocks < self.rule.last_look
-        return interim.verdict is Verdict.UNDECIDED
+    def _needs_blocks(self, interim: InterimResult) -> bool:
+        return interim.blocks < self.rule.last_look if self.is_fixed else interim.verdict is Verdict.UNDECIDED
 
     def _reason_to_stop(self) -> StopReason | None:
-        design = self.comparison.design
-        if not self.open_arms:
-            if len(self.invalid) == len(self.comparison.contenders):
-                return StopReason.FAILED
-            return StopReason.DECIDED if design.fixed_blocks is None else StopReason.BLOCKS
-        if design.fixed_blocks is not None:
-            # Blocks with a failed trial are repeated, up to a limit.
-            return StopReason.FAILED if len(self.blocks) >= 2 * design.fixed_blocks else None
-        return StopReason.BLOCKS if len(self.blocks) >= design.max_blocks else None
+        if len(self.invalid) == len(self.comparison.contenders):
+            return StopReason.FAILED
+        rule = self.comparison.design.stopping_rule
+        return rule.reason_to_give_up(len(self.blocks)) if self.open_arms else rule.reason_at_end
 
 
 def _is_harmless(block: Block) -> bool:

@@ -68,10 +68,10 @@ class Progress(Protocol):
     def begin_blocks(self, context: Context, comparison: Comparison) -> None:
         """Report that a context is ready to be measured; the comparison has its final design."""
 
-    def time_estimate(self, look_out: Callable[[], TimeEstimate]) -> None:
+    def time_estimate(self, estimate: Callable[[], TimeEstimate]) -> None:
         """Report that the progress of the study has changed; also called when it begins.
 
-        look_out: computes the estimate from every context of the study, on demand.
+        estimate: computes the estimate from every context of the study, on demand.
         """
 
     def step(self, context: Context, block: int, arm: int, phase: Phase, round_number: int) -> None:
@@ -108,7 +108,7 @@ class NoProgress:
     def begin_blocks(self, context: Context, comparison: Comparison) -> None:
         """Do nothing."""
 
-    def time_estimate(self, look_out: Callable[[], TimeEstimate]) -> None:
+    def time_estimate(self, estimate: Callable[[], TimeEstimate]) -> None:
         """Do nothing."""
 
     def step(self, context: Context, block: int, arm: int, phase: Phase, round_number: int) -> None:

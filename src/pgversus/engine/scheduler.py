@@ -67,7 +67,8 @@ def _fixed_s(states: Sequence[ContextState], waiting: Sequence[ContextState]) ->
 
 def _fixed_state_s(state: ContextState, usual_s: float) -> float:
     seconds = state.seconds_left
-    return (state.comparison.design.fixed_blocks or 0) * usual_s if seconds is None else seconds
+    rule = state.comparison.design.stopping_rule
+    return (rule.last_look if rule.looks_once else 0) * usual_s if seconds is None else seconds
 
 
 # Separate from the random streams of the blocks, [seed, number of the block, number of the context - 1].
@@ -169,12 +170,12 @@ def run_contexts(
     others: number of other contexts in the study. estimate_of_all: time estimate including them, for observers; None
     if there are none. Raises PgversusError if the only context cannot be prepared.
     """
-    look_out = estimate_of_all or partial(time_estimate, states, budget_s)
+    estimate = estimate_of_all or partial(time_estimate, states, budget_s)
     ready: set[int] = set()
     is_new = not any(state.preparation for state in states)
     try:
         while open_states := [state for state in states if state.stopped is None]:
-            progress.time_estimate(look_out)
+            progress.time_estimate(estimate)
             left_s = _left_s(budget_s, states)
             affordable = [state for state in open_states if state.fits_into(left_s)]
             if not affordable:
@@ -191,7 +192,7 @@ def run_contexts(
                 for measured, block in finished:
                     keep(measured, block)
                     looks = measured.looks(measured.take(block), _left_s(budget_s, states))
-                    progress.time_estimate(look_out)
+                    progress.time_estimate(estimate)
                     progress.block_finished(measured.context, block, looks, measured.wall_s)
     except KeyboardInterrupt:
         if is_new and not ready:

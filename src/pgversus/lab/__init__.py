@@ -1,4 +1,4 @@
-"""Running a study: the top layer, which joins everything below it.
+"""Running a study: joins everything below it.
 
 run.py                 a study, from names to blocks on disk
 studies.py             study files on disk, and where their results are stored
@@ -19,10 +19,7 @@ operation_runner.py    contexts measured as an operation
 results_writer.py      what a run writes, and when
 plan_capture.py        plans of the measured statements
 plan_search.py         settings that restore a plan
-compared_plans.py      comparison of the plans of all arms
+plan_checks.py         whether captured plans may be compared, or were restored
 attribution.py         what plan changes account for, measured after the verdicts
-answer.py              from a results folder to an answer
-caveats.py             reasons to trust a result less
-load_caveats.py        caveats from counters, rates and drift
 inventory.py           servers on this host, contents of the cache
 """

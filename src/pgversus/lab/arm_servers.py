@@ -17,7 +17,6 @@ from pgversus.postgres.session import Target, connect, uri_target
 from pgversus.study.comparison import Arm
 from pgversus.study.needs import CHEAP_COPY_BYTES
 from pgversus.study.study import Study
-from pgversus.study.workload import Operation
 
 _USUAL_CONNECTIONS = 100
 _SPARE_CONNECTIONS = 10
@@ -214,7 +213,7 @@ def common_settings(study: Study) -> dict[str, str]:
 def server_settings(arm: Arm, common: Mapping[str, str]) -> dict[str, str]:
     """Return the settings of an arm's server: the common ones, then the arm's own."""
     # Autovacuum would clean up after an operation's preparation at an arbitrary moment.
-    quiet = {"autovacuum": "off"} if isinstance(arm.workload, Operation) else {}
+    quiet = {"autovacuum": "off"} if arm.workload.runs_once else {}
     return {**common, **quiet, **{setting.name: setting.value for setting in arm.settings}}
 
 

@@ -10,19 +10,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 
+from pgversus.answers.answer import Answer
+from pgversus.answers.plans import restoration_of
+from pgversus.answers.read import read_answer
 from pgversus.engine.progress import Progress
 from pgversus.errors import PgversusError
-from pgversus.lab.answer import read_answer
 from pgversus.lab.resume import is_same_question
-from pgversus.report.answer import Answer
-from pgversus.report.plans import recall_of
 from pgversus.stats.confidence import DIFFERENT
 from pgversus.store.folder import attribution_folder, holds_results
 from pgversus.store.reading import read_results
 from pgversus.study.counterfactual import MOST_BLOCKS, PlanRestoration, counterfactual_study
 from pgversus.study.design import FIRST_LOOK, Design, StopReason
 from pgversus.study.study import Context, Study
-from pgversus.study.workload import PgbenchWorkload
 from pgversus.text.translation import N_
 
 _TIMES_FIXED = 3.0
@@ -41,7 +40,7 @@ class _Wanted:
     """As given in the study; stored contexts have users and passwords removed."""
     answer: Answer
     contender: int
-    recall: PlanRestoration
+    restoration: PlanRestoration
     folder: Path
     """For the results of this attribution."""
 
@@ -74,12 +73,13 @@ class _Wanted:
     def asked(self, blocks: int, rounds: int | None = None) -> Study:
         """Return the study that measures it in `blocks` blocks. rounds: of each block; None for as many as before."""
         return counterfactual_study(
-            self.of, self.context, self.design, self.contender, self.recall, blocks=blocks, rounds=rounds
+            self.of, self.context, self.design, self.contender, self.restoration, blocks=blocks, rounds=rounds
         )
 
     def asked_again(self, stored: Design) -> Study | None:
         """Return the study with the blocks and rounds of stored results; None if those are not fixed."""
-        return None if stored.fixed_blocks is None else self.asked(stored.fixed_blocks, stored.rounds)
+        rule = stored.stopping_rule
+        return self.asked(rule.last_look, stored.rounds) if rule.looks_once else None
 
 
 def attribute(study: Study, results: Path, measure: Measure, progress: Progress) -> dict[str, str]:
@@ -124,8 +124,8 @@ def _measured(one: _Wanted, room_s: float, measure: Measure, progress: Progress)
         study = one.asked(possible)
     else:
         return None
-    blocks = study.contexts[0].comparison.design.fixed_blocks
-    progress.say(f"measuring what the plans of {one.words} account for, in {blocks} blocks: {one.recall.words}")
+    blocks = study.contexts[0].comparison.design.stopping_rule.last_look
+    progress.say(f"measuring what the plans of {one.words} account for, in {blocks} blocks: {one.restoration.words}")
     return measure(study, one.folder)
 
 
@@ -137,13 +137,18 @@ def _wanted(study: Study, results: Path) -> Iterator[_Wanted]:
             # Read plans only for decided verdicts: there may be thousands.
             plans = answer.plans() if result.verdict in DIFFERENT else None
             arm = context.comparison.arms[result.contender]
-            if plans is None or not isinstance(arm.workload, PgbenchWorkload):
+            if plans is None or not arm.workload.has_plans:
                 continue
-            recall = recall_of(plans.of(arm.label), arm.workload)
-            if recall is not None:
+            restoration = restoration_of(plans.of(arm.label), arm.workload)
+            if restoration is not None:
                 folder = attribution_folder(results, context.number, arm.index)
                 yield _Wanted(
-                    of=study, context=context, answer=answer, contender=arm.index, recall=recall, folder=folder
+                    of=study,
+                    context=context,
+                    answer=answer,
+                    contender=arm.index,
+                    restoration=restoration,
+                    folder=folder,
                 )
 
 
@@ -173,7 +178,7 @@ def _has_ended(one: _Wanted) -> bool:
 
 def _allowed_s(study: Study, wanted: Sequence[_Wanted]) -> float:
     """Return the seconds allowed for all attributions together."""
-    if any(one.answer.comparison.design.fixed_blocks is None for one in wanted):
+    if not all(one.answer.comparison.design.stopping_rule.looks_once for one in wanted):
         return study.budget_s
     return _TIMES_FIXED * max((one.answer.study_wall_s for one in wanted), default=0.0)
 
@@ -183,9 +188,9 @@ def _blocks(one: _Wanted, room_s: float) -> int | None:
 
     None if that is too few for a result.
     """
-    fixed = one.answer.comparison.design.fixed_blocks
-    most = min(MOST_BLOCKS, max(FIRST_LOOK, len(one.answer.blocks)) if fixed is None else fixed)
-    least = FIRST_LOOK if fixed is None else most
+    rule = one.answer.comparison.design.stopping_rule
+    most = min(MOST_BLOCKS, rule.last_look if rule.looks_once else max(FIRST_LOOK, len(one.answer.blocks)))
+    least = most if rule.looks_once else FIRST_LOOK
     fitting = math.floor(room_s / one.seconds_per_block)
     return min(most, fitting) if fitting >= least else None
 

@@ -99,9 +99,9 @@ def _found(fingerprint: Fingerprint, options: BuildOptions) -> dict[str, str]:
     return {**found, "CFLAGS": flags if has_flags else fingerprint.build_flags}
 
 
-def _is_compiler(told: str, asked: str) -> bool:
+def _is_compiler(reported: str, asked: str) -> bool:
     """Compare compilers by version: configure, meson and the compiler itself name it differently."""
-    number = _NUMBER.search(told)
+    number = _NUMBER.search(reported)
     return number is None or number[0] in asked
 
 
@@ -129,9 +129,9 @@ def _names_of(options: Sequence[BuildOptions]) -> set[tuple[str, str]]:
 
 def library_differences(libraries: Sequence[frozenset[str]]) -> tuple[Difference, ...]:
     """Return a difference if builds link different libraries. libraries: of each arm; empty if unknown."""
-    told = [one for one in libraries if one]
-    if len(set(told)) < 2:  # noqa: PLR2004 - alike, or nothing to compare with
+    known = [one for one in libraries if one]
+    if len(set(known)) < 2:  # noqa: PLR2004 - alike, or nothing to compare with
         return ()
-    everywhere = frozenset.intersection(*told)
+    everywhere = frozenset.intersection(*known)
     values = tuple(" ".join(sorted(one - everywhere)) for one in libraries)
     return (Difference(kind="build", name="libraries", values=values, is_default=False),)

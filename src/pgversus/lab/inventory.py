@@ -17,7 +17,7 @@ from pgversus.errors import BuildError, StudyError
 from pgversus.host.commands import run
 from pgversus.host.directories import Cache
 from pgversus.host.identity import ServerUser
-from pgversus.report.inventory import CachedKind, CachedThing, ServerHere
+from pgversus.records.inventory import CachedKind, CachedThing, ServerHere
 from pgversus.study.build_options import BuildProfile, BuildSystem
 from pgversus.text.units import count
 
@@ -45,7 +45,7 @@ def named_builds(cache: Cache, names: Sequence[str]) -> list[CachedBuild]:
                 where="pgversus servers",
                 found=f'"{name}"',
                 expected="a name shown by pgversus servers",
-                to_do=f"{near[0]}, if that is meant" if near else "list the servers with: pgversus servers",
+                to_do=f"did you mean {near[0]}?" if near else "list the servers with: pgversus servers",
             )
     return [builds[name] for name in dict.fromkeys(names)] if names else list(builds.values())
 
@@ -149,23 +149,23 @@ def _block_size(programs: Path, user: ServerUser) -> int | None:
     """Return the block size that the program reports, which needs no cluster; None if it cannot."""
     arguments = [str(programs / "postgres"), "-C", "block_size", "-c", "config_file=/dev/null", "-D", "/"]
     try:
-        told = run(arguments, user=user, directory=Path("/")).stdout.strip()
+        output = run(arguments, user=user, directory=Path("/")).stdout.strip()
     except OSError:
         return None
-    return int(told) if told.isdecimal() else None
+    return int(output) if output.isdecimal() else None
 
 
 def _flags(programs: Path, user: ServerUser) -> str:
     for file in sorted((programs.parent / "lib").glob("**/pgxs/src/Makefile.global")):
         if match := _CFLAGS.search(file.read_text(encoding="utf-8", errors="replace")):
-            return _telling(match[1])
+            return _notable_flags(match[1])
     try:
-        return _telling(run([str(programs / "pg_config"), "--cflags"], user=user, directory=Path("/")).stdout)
+        return _notable_flags(run([str(programs / "pg_config"), "--cflags"], user=user, directory=Path("/")).stdout)
     except OSError:
         return ""
 
 
-def _telling(flags: str) -> str:
+def _notable_flags(flags: str) -> str:
     return " ".join(_SAYS_LITTLE.sub("", flags).split())
 
 

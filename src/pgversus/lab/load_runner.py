@@ -29,7 +29,6 @@ from pgversus.records.trials import Window
 from pgversus.study.comparison import CacheState, Comparison
 from pgversus.study.design import Design, WindowKind
 from pgversus.study.windows import FirstLoad, fit_windows, least_window_s
-from pgversus.study.workload import PgbenchWorkload
 from pgversus.text.units import AUTO
 from pgversus.workload.pgbench_run import PgbenchLoad, run_window
 
@@ -147,7 +146,6 @@ class LoadRunner:
     def __init__(
         self,
         comparison: Comparison,
-        workload: PgbenchWorkload,
         servers: ServerSet,
         loads: Sequence[PgbenchLoad],
         *,
@@ -155,13 +153,12 @@ class LoadRunner:
         contexts: int,
         explain: ExplainArms | None,
     ) -> None:
-        """workload: the baseline's. loads: one for each arm. prewarms: whether every arm can prewarm its data.
+        """loads: one for each arm. prewarms: whether every arm can prewarm its data.
 
         contexts: number of contexts of the study, which share its budget. explain: captures plans on the running
         servers; None to skip this.
         """
         self._comparison = comparison
-        self._workload = workload
         self._servers = servers
         self._loads = loads
         self._prewarms = prewarms
@@ -184,12 +181,12 @@ class LoadRunner:
         finally:
             servers.stop_all(writes=writes)
         first = FirstLoad(
-            clients=self._workload.clients,
+            clients=comparison.workload.clients,
             writes=pilot.writes,
             latency_s=pilot.slowest_latency_s,
             latency_p99_s=pilot.latency_p99_s,
             connect_s=pilot.connect_s,
-            rate=self._workload.rate,
+            rate=comparison.workload.rate,
             is_cold=comparison.cache is CacheState.COLD,
             may_pause=self._may_pause(settings),
             is_one_statement=all(load.workload.is_one_statement for load in self._loads),

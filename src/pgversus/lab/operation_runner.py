@@ -164,9 +164,8 @@ class OperationTrialRunner:
 class OperationRunner:
     """An operation on the servers of a context."""
 
-    def __init__(self, operation: Operation, repetitions: Repetitions, design: Design, *, patience_s: float) -> None:
-        """operation: the baseline's. patience_s: for the first repetition, whose duration is unknown."""
-        self._operation = operation
+    def __init__(self, repetitions: Repetitions, design: Design, *, patience_s: float) -> None:
+        """patience_s: for the first repetition, whose duration is unknown."""
         self._repetitions = repetitions
         self._design = design
         self._patience_s = patience_s
@@ -191,7 +190,7 @@ class OperationRunner:
         return OperationTrialRunner(self._repetitions, preparation.patience_s)
 
     def _first(self, arm: int, server: ArmServer, before: Callable[[ArmServer], None]) -> Window:
-        where = f"{self._operation.name}, on {server.arm.label}"
+        where = f"{server.arm.workload.name}, on {server.arm.label}"
         try:
             return self._repetitions.run(arm, self._patience_s, before=before)
         except TrialHungError as error:

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import psycopg
 
+from pgversus.answers.plans import PlansAnswer, compared
 from pgversus.engine.progress import NoProgress, Progress
 from pgversus.engine.testbed import TrialFailedError
 from pgversus.errors import HostError, PgversusError, WorkloadError
 from pgversus.host.identity import ServerUser
 from pgversus.lab.arm_servers import ArmServer
-from pgversus.lab.compared_plans import check_plan_restored, check_same_statements, compared
 from pgversus.lab.load_runner import PilotResult
+from pgversus.lab.plan_checks import check_plan_restored, check_same_statements
 from pgversus.lab.plan_search import undoings
 from pgversus.lab.resources import open_resources
 from pgversus.lab.runner import failures_of_the_host
@@ -26,11 +27,10 @@ from pgversus.postgres.client import Client
 from pgversus.postgres.explain import explain, planner_settings, rows_digest, statistics_digests
 from pgversus.postgres.session import Connection, Target, connect, with_options
 from pgversus.records.plans import Captured, CapturedPlans, CapturedStatement, PlanOverride, SampledPlans, Statement
-from pgversus.report.plans import PlansAnswer
 from pgversus.study.comparison import Comparison
 from pgversus.study.study import Study
 from pgversus.study.windows import least_window_s
-from pgversus.study.workload import PgbenchWorkload
+from pgversus.study.workload import loads_of
 from pgversus.text.translation import N_
 from pgversus.workload.pgbench_run import PgbenchLoad, finished_load, read_window
 from pgversus.workload.sent_statements import statements_of
@@ -128,19 +128,19 @@ def _sampled(server: ArmServer, load: PgbenchLoad, pilot: PilotResult, captured:
     share = min(1.0, _WANTED / max(1.0, tps * seconds * len(captured.statements)))
     before = server.log.stat().st_size
     try:
-        with finished_load(load, _telling(server.target, share), seconds, _SEED) as finished:
+        with finished_load(load, _with_auto_explain(server.target, share), seconds, _SEED) as finished:
             read_window(load, finished)
     except TrialFailedError as error:
         return SampledPlans(told=0, others=0, failure=str(error))
     known = {_shape(one.explained.planned) for one in captured.statements if one.explained is not None}
-    told = list(_told(server.log, before))
-    if not told:
+    logged = list(_logged_plans(server.log, before))
+    if not logged:
         return SampledPlans(told=0, others=0, failure="auto_explain logged no plans within one window")
-    others = [text for text in told if _shape(text) not in known]
-    return SampledPlans(told=len(told), others=len(others), example=others[0] if others else None)
+    others = [text for text in logged if _shape(text) not in known]
+    return SampledPlans(told=len(logged), others=len(others), example=others[0] if others else None)
 
 
-def _telling(target: Target, share: float) -> Target:
+def _with_auto_explain(target: Target, share: float) -> Target:
     """Return the target with auto_explain loaded in its sessions, logging this share of statements."""
     return with_options(
         target,
@@ -154,7 +154,7 @@ def _telling(target: Target, share: float) -> Target:
     )
 
 
-def _told(log: Path, before: int) -> Iterator[str]:
+def _logged_plans(log: Path, before: int) -> Iterator[str]:
     """Yield the plans logged since the log had this length: each of their lines begins with a tab."""
     with log.open("rb") as file:
         file.seek(before)
@@ -196,9 +196,9 @@ class Explainer:
         """
         captured = []
         # One after the other, so that each has the host to itself.
-        for server, arm in zip(servers, comparison.arms, strict=True):
-            assert isinstance(arm.workload, PgbenchWorkload)  # noqa: S101 - an operation has no plans to compare
-            statements = statements_of(arm.workload, self.client, server.target, self.scratch)
+        loads = loads_of(arm.workload for arm in comparison.arms)
+        for server, arm, load in zip(servers, comparison.arms, loads, strict=True):
+            statements = statements_of(load, self.client, server.target, self.scratch)
             begin = partial(self._tell, _ASKING, arm.label, len(statements))
             captured.append(capture(arm.label, server.target, statements, with_rows=self.with_rows, begin=begin))
         check_same_statements([arm.label for arm in comparison.arms], captured)
@@ -282,7 +282,7 @@ def compare_plans(study: Study, user: ServerUser, client: Client, progress: Prog
                 server.start()
             progress.say("capturing the plans of every arm")
             explainer = Explainer(
-                client=client, scratch=resources.directory.root / "told", with_rows=True, progress=progress
+                client=client, scratch=resources.directory.root / "statements", with_rows=True, progress=progress
             )
             plans = explainer.explain(servers, context.comparison)
     return compared([arm.label for arm in context.comparison.arms], plans)

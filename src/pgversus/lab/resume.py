@@ -10,7 +10,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from pgversus.engine.context_state import ContextState
 from pgversus.errors import StoreError
 from pgversus.postgres.labels import label_of_running
 from pgversus.store.codec import CONTEXT, ContextFact, context_without_secrets
@@ -222,16 +221,6 @@ def check_same_study(earlier: StoredStudy, study: Study, folder: Path) -> None:
 def is_same_question(earlier: StoredStudy, study: Study) -> bool:
     """Return whether these results are those of this study."""
     return not list(_changes(earlier, without_secrets(study)))
-
-
-def state_so_far(context: Context, stored: StoredContext, verdicts: int, budget_s: float) -> ContextState:
-    """Return the state of a context, with the budget of the last run: the only part of a design that may change."""
-    preparation = stored.preparation
-    if preparation is not None and preparation.design.budget_s != budget_s:
-        preparation = replace(preparation, design=replace(preparation.design, budget_s=budget_s))
-    state = ContextState(context, verdicts)
-    state.resume_from(preparation, stored.failure, stored.blocks)
-    return state
 
 
 def loaded_before(earlier: StoredStudy, study: Study) -> frozenset[ServerName]:

@@ -1,6 +1,6 @@
 """One study, from names to blocks on disk: a comparison of two servers, or a matrix of thousands.
 
-Results are always read back from the results folder (lab/answer.py), so that a report made years later equals the one
+Results are always read back from the results folder (answers/read.py), so that a report made years later equals the one
 at the end of the run.
 """
 
@@ -12,6 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from pgversus.answers.read import state_so_far
 from pgversus.data.cache_quota import free_up
 from pgversus.data.snapshots import Snapshots
 from pgversus.engine.context_state import ContextState
@@ -34,7 +35,6 @@ from pgversus.lab.resume import (
     is_same_question,
     loaded_before,
     results_folder,
-    state_so_far,
     worn_before,
 )
 from pgversus.lab.resume_checks import (
@@ -183,7 +183,7 @@ def _run(study: Study, options: RunOptions, folder: ResultsFolder, progress: Pro
             check_same_builds(earlier.facts, facts["builds"], options.results)
             check_same_study(earlier, study, options.results)
         for one in study.skipped:
-            progress.say(f"left out: {one.label} ({one.reason})")
+            progress.say(f"skipped: {one.label} ({one.reason})")
         stack.callback(_keep_server_logs, resources.directory, folder, options.results)
         writer = _writer(study, options.results, folder, facts, progress, stack)
         # A comparison that cannot be resumed leaves nothing behind if it fails before its first block.
@@ -245,7 +245,7 @@ def _writer(
 def _explainer(resources: RunResources, options: RunOptions, progress: Progress) -> Explainer:
     return Explainer(
         client=options.client,
-        scratch=resources.directory.root / "told",
+        scratch=resources.directory.root / "statements",
         with_rows=options.check_rows,
         samples=options.sample_plans,
         progress=progress,

@@ -203,7 +203,7 @@ class FailureSortingRunner:
 def _wait_for(server: ArmServer, progress: Progress) -> None:
     """Return when an external server accepts sessions, usually at once; raise ServerError if it stays away."""
     end = time.monotonic() + _LONGEST_AWAY_S
-    is_told = False
+    has_said_so = False
     while True:
         try:
             with connect(server.target):
@@ -211,9 +211,9 @@ def _wait_for(server: ArmServer, progress: Progress) -> None:
         except ServerError as error:
             if time.monotonic() >= end:
                 raise _away(server, error) from error
-        if not is_told:
+        if not has_said_so:
             progress.say(f"{server.arm.label} is away; waiting for {_LONGEST_AWAY_S:.0f} s")
-            is_told = True
+            has_said_so = True
         time.sleep(_POLL_S)
 
 

@@ -114,7 +114,7 @@ class _Refusal:
         if others_have_it:
             to_do = 'to skip settings that a server lacks, set if_missing = "skip" in the study file'
         elif self.answer.nearest is not None:
-            to_do = f"{self.answer.nearest}, if that is meant"
+            to_do = f"did you mean {self.answer.nearest}?"
         else:
             to_do = "this is the server's own message; fix the name or the value"
         return StudyError(

@@ -33,7 +33,7 @@ from pgversus.study.servers import RunningServer, ServerName
 from pgversus.study.settings import Setting
 from pgversus.study.study import Context, Study
 from pgversus.study.windows import check_budget, check_windows
-from pgversus.study.workload import Operation, PgbenchWorkload
+from pgversus.study.workload import PgbenchWorkload, loads_of, operations_of
 from pgversus.workload.pgbench_run import PgbenchLoad, write_scripts
 
 _CLIENTS_PER_SECOND = 50
@@ -104,7 +104,7 @@ class PostgresTestbed:
     def _prepare(self, context: Context, known: Preparation | None) -> Preparation:
         arms = context.comparison.arms
         workload = context.comparison.workload
-        if isinstance(workload, PgbenchWorkload):
+        if not workload.runs_once:
             split_processors(context.comparison.design.pin)
             is_cold = context.comparison.cache is CacheState.COLD
             check_windows(context.comparison.design, rate=workload.rate, is_cold=is_cold)
@@ -170,7 +170,7 @@ class PostgresTestbed:
 
     def _server_set(self, context: Context, snapshots: Sequence[Snapshot]) -> ServerSet:
         arms = context.comparison.arms
-        key = tuple((arm.server, arm.dataset, arm.settings, isinstance(arm.workload, Operation)) for arm in arms)
+        key = tuple((arm.server, arm.dataset, arm.settings, arm.workload.runs_once) for arm in arms)
         if key not in self._sets:
             number = len(self._sets) + 1
             servers = [self._server(arm, snapshot, number) for arm, snapshot in zip(arms, snapshots, strict=True)]
@@ -201,20 +201,18 @@ class PostgresTestbed:
         # The speed of the first run is still unknown.
         contexts = len(self._study.contexts)
         patience_s = first_patience_s(comparison.design, contexts)
-        if isinstance(workload, PgbenchWorkload):
-            asked = [arm.workload for arm in comparison.arms]
-            loads = [self._load_of(one, patience_s) for one in asked if isinstance(one, PgbenchWorkload)]
+        workloads = [arm.workload for arm in comparison.arms]
+        if not workload.runs_once:
             return LoadRunner(
                 comparison,
-                workload,
                 servers,
-                loads,
+                [self._load_of(load, patience_s) for load in loads_of(workloads)],
                 prewarms=prewarms,
                 contexts=contexts,
                 explain=self._explain,
             )
         repetitions = Repetitions(
-            [arm.workload for arm in comparison.arms if isinstance(arm.workload, Operation)],
+            operations_of(workloads),
             servers,
             client=self._client,
             scratch=self._directory.root / "scratch",
@@ -222,7 +220,7 @@ class PostgresTestbed:
             prewarms=prewarms,
             progress=self._progress,
         )
-        return OperationRunner(workload, repetitions, comparison.design, patience_s=patience_s)
+        return OperationRunner(repetitions, comparison.design, patience_s=patience_s)
 
     def _load_of(self, workload: PgbenchWorkload, patience_s: float) -> PgbenchLoad:
         if workload not in self._scripts:
@@ -285,7 +283,7 @@ class PostgresTestbed:
 def _check_external_servers(context: Context) -> None:
     """Refuse cold caches and operations on external servers: they cannot be restarted, nor their data restored."""
     arms = [arm.label for arm in context.comparison.arms if isinstance(arm.server, RunningServer)]
-    if arms and isinstance(context.comparison.workload, Operation):
+    if arms and context.comparison.workload.runs_once:
         raise StudyError(
             "an operation changes its data, and those of an external server cannot be restored",
             slug="study-operation-running-server",

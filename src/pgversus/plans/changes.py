@@ -287,14 +287,14 @@ def operator_changes(baseline: Plan, contender: Plan, matching: NodeMatching) ->
 
 def _moved_scopes(baseline: Plan, contender: Plan, matching: NodeMatching) -> Iterator[Change]:
     """Yield relations that moved between a subplan and the main plan, once per subplan."""
-    told = set()
+    seen = set()
     for place, there in matching.pairs:
         was, now = baseline.nodes[place], contender.nodes[there]
         if was.relation is None or was.scope == now.scope or MAIN not in (was.scope, now.scope):
             continue
         subplan = was.scope if now.scope == MAIN else now.scope
-        if subplan not in told:
-            told.add(subplan)
+        if subplan not in seen:
+            seen.add(subplan)
             kind = ChangeKind.SUBPLAN_PULLED_UP if now.scope == MAIN else ChangeKind.SUBPLAN_PUSHED_DOWN
             loops = was.measured.loops, now.measured.loops
             yield Change(kind=kind, node=now.target, name=subplan, was=loops[0], now=loops[1], places=(place, there))

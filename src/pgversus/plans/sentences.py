@@ -154,12 +154,12 @@ def headline(level: PlanLevel) -> str:
 
 def sentences(found: PlanDifference) -> list[str]:
     """Return a sentence per change, in order; of many that differ only in digits the first ones and a count."""
-    told: dict[tuple[str, str], list[str]] = {}
+    alike: dict[tuple[str, str], list[str]] = {}
     for change in found.changes:
         text = sentence(change)
-        told.setdefault((change.kind, _DIGITS.sub("#", text)), []).append(text)
+        alike.setdefault((change.kind, _DIGITS.sub("#", text)), []).append(text)
     lines: list[str] = []
-    for texts in told.values():
+    for texts in alike.values():
         different = list(dict.fromkeys(texts))
         lines += different[:_MOST_ALIKE]
         if len(different) > _MOST_ALIKE:

@@ -61,7 +61,7 @@ _NO_BEARING = re.compile(
 # CFLAGS differ too.
 _LONGEST_OPTIONS = 100_000
 # Length as an external server reports them: the time of shlex grows with its square.
-_NOT_TOLD = "not told"
+_NOT_REPORTED = "not reported"
 _UTF8 = re.compile(r"\.utf-?8\b", re.IGNORECASE)
 
 
@@ -194,16 +194,16 @@ def _build_differences(fingerprints: Sequence[Fingerprint]) -> list[Difference]:
 
 def _option_differences(arms: Sequence[Mapping[str, str] | None]) -> list[Difference]:
     """Return one difference for each option that differs between the arms whose options are known."""
-    told = [arm for arm in arms if arm is not None]
+    known = [arm for arm in arms if arm is not None]
     return [
         Difference(
             kind="build",
             name=name,
-            values=tuple(_NOT_TOLD if arm is None else arm.get(name, "") for arm in arms),
+            values=tuple(_NOT_REPORTED if arm is None else arm.get(name, "") for arm in arms),
             is_default=False,
         )
-        for name in sorted(set().union(*told))
-        if len({arm.get(name) for arm in told}) > 1
+        for name in sorted(set().union(*known))
+        if len({arm.get(name) for arm in known}) > 1
     ]
 
 

@@ -1,6 +1,7 @@
 """Records of a run, as plain data that every layer above shares. Pure.
 
 trials.py       windows, trials, blocks, latency histograms
-preparation.py  properties of a context before its first block; caveats
+preparation.py  properties of a context before its first block
 plans.py        captured plans, and settings that may restore one
+inventory.py    entries of the cache, and servers on this host
 """

@@ -6,7 +6,6 @@ from enum import StrEnum
 from itertools import combinations
 
 from pgversus.text.redaction import code_without_secrets
-from pgversus.text.translation import _
 
 _ON, _OFF = "on", "off"
 _SWITCH = "enable_"
@@ -108,6 +107,18 @@ def memory_candidates(contender: Mapping[str, PlannerSetting], *, is_less: bool)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StatementName:
+    """What a reader needs to recognise a statement; report/plans.py words it."""
+
+    script: str = ""
+    """Empty for a plan from a file."""
+    number: int
+    """In its script, or of the plan in its file, from 1."""
+    text: str
+    """On one line and without passwords; empty if unknown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
     """One statement of a script."""
 
@@ -122,14 +133,15 @@ class Statement:
     """The values of $1 and so on."""
 
     @property
+    def name(self) -> StatementName:
+        """Its name."""
+        text = " ".join(code_without_secrets(self.text).split())
+        return StatementName(script=self.script, number=self.number, text=text)
+
+    @property
     def words(self) -> str:
-        """Name and text of the statement, on one line without passwords."""
-        return _(
-            "{script}, statement {number}: {text}",
-            script=self.script,
-            number=self.number,
-            text=" ".join(code_without_secrets(self.text).split()),
-        )
+        """Its name for an error message, in English."""
+        return f"{self.script}, statement {self.number}: {self.name.text}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

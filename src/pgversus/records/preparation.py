@@ -1,4 +1,4 @@
-"""The properties of a context once its arms are loaded and its load has been tried; caveats."""
+"""The properties of a context once its arms are loaded and its load has been tried."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,18 +6,6 @@ from dataclasses import dataclass, field
 from pgversus.records.plans import CapturedPlans
 from pgversus.study.design import Design
 from pgversus.text.translation import N_, _
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Caveat:
-    """A reason to trust a result less, shown next to it."""
-
-    slug: str
-    """Stable name for programs, such as mixed-builds."""
-    text: str
-    """One sentence for people: what was observed, and on which arms."""
-    arm: int | None = None
-    """Index of the only contender it concerns; None if it concerns every verdict."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +94,7 @@ def first_patience_s(design: Design, contexts: int) -> float:
 
     A quarter of the context's equal part of the budget: a slower transaction would leave no time for an answer.
     """
-    least_s = _LEAST_PATIENCE_S if design.fixed_blocks is None else _LEAST_FIXED_PATIENCE_S
+    least_s = _LEAST_FIXED_PATIENCE_S if design.stopping_rule.looks_once else _LEAST_PATIENCE_S
     return min(design.budget_s, max(least_s, design.budget_s / contexts / _SHARE_OF_FIRST_LOAD))
 
 

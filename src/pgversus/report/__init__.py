@@ -1,7 +1,7 @@
 """Convert results to text. Pure functions; numbers keep full precision until they are formatted here.
 
-answer.py         input of every report
 verdicts.py       a verdict in plain fields
+caveats.py        the sentences of caveats
 sentences.py      the answer to one comparison in sentences, and the next step
 overview.py       overview of a study: rows, sentences, order of verdicts
 values.py         metrics, counters, latencies, times and sizes as rows

@@ -15,9 +15,10 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from pgversus.answers.plans import ComparedPlans, PlansAnswer
 from pgversus.plans.sentences import headline, sentences
 from pgversus.report.charts.theme import FONT, SIGNS, css_variables
-from pgversus.report.plans import NOTHING_COMPARED, ComparedPlans, PlansAnswer, plan_rows, times, undoing
+from pgversus.report.plans import NOTHING_COMPARED, plan_rows, plan_warnings, statement_words, times, undoing
 from pgversus.text.redaction import visible
 from pgversus.text.translation import _, language_in_use, ngettext
 
@@ -94,7 +95,7 @@ def plans_html(answer: PlansAnswer) -> str:
     return rendered_page(
         "plans.html",
         title=_("Compared plans"),
-        warnings=answer.warnings,
+        warnings=plan_warnings(answer),
         nothing_compared=_(NOTHING_COMPARED),
         comparisons=[_comparison(one) for one in answer.compared],
     )
@@ -102,7 +103,7 @@ def plans_html(answer: PlansAnswer) -> str:
 
 def _comparison(one: ComparedPlans) -> dict[str, object]:
     return {
-        "statement": one.statement,
+        "statement": statement_words(one.statement),
         "labels": one.labels,
         "level": one.difference.level.value,
         "headline": headline(one.difference.level),

@@ -1,14 +1,13 @@
 """Installed servers, the contents of the cache, and a dry run, as tables and JSON documents."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from enum import StrEnum
+from dataclasses import asdict
 from typing import Any
 
+from pgversus.records.inventory import CachedKind, CachedThing, ServerHere
 from pgversus.study.host_access import HostAccess
 from pgversus.study.needs import Needs
 from pgversus.study.study import Study
-from pgversus.study.workload import PgbenchWorkload
 from pgversus.text.redaction import message_without_secrets, visible
 from pgversus.text.units import count, duration, size
 
@@ -21,28 +20,6 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 CACHE_SCHEMA = "pgversus.cache/1"
 _DAY_S = 24 * 3600.0
-
-
-class CachedKind(StrEnum):
-    """Kind of a cache entry."""
-
-    BUILD = "build"
-    SOURCE = "source"
-    CCACHE = "ccache"
-    SNAPSHOT = "snapshot"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CachedThing:
-    """A cache entry."""
-
-    kind: CachedKind
-    name: str
-    size_bytes: int
-    last_used: float
-    """Seconds since 1970."""
-    what: str
-    """Description for people."""
 
 
 def cache_table(things: Sequence[CachedThing], root: str, now: float) -> str:
@@ -95,28 +72,6 @@ def _ago(seconds: float) -> str:
 
 SERVERS_SCHEMA = "pgversus.servers/1"
 _HEADS = ("name", "version", "origin", "block", "options", "flags", "size", "from")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerHere:
-    """A server that is available without fetching or building."""
-
-    name: str
-    """Name in the cache; for a server installed by other means, its bin directory."""
-    version: str
-    origin: str
-    """zonky, wheel, source, or installed."""
-    block_size_bytes: int | None
-    """None if the program does not report it."""
-    flags: str
-    """Compiler flags, without warnings and flags common to all builds; empty if not reported."""
-    options: str
-    """Build options of a build from source, as appended to a server's name; empty for none."""
-    size_bytes: int | None
-    """Size on disk; None for a server installed by other means, whose files are not known."""
-    directory: str
-    made_from: str
-    """Source and compiler of a build from source; followed by `full` or `meson` if built that way."""
 
 
 def servers_table(servers: Sequence[ServerHere]) -> str:
@@ -198,7 +153,7 @@ def dry_run_text(
 
 def _afterwards(study: Study, needs: Needs) -> list[str]:
     """Return the line about attribution; empty for operations, which have no plans."""
-    if not any(isinstance(context.comparison.workload, PgbenchWorkload) for context in study.contexts):
+    if not any(context.comparison.workload.has_plans for context in study.contexts):
         return []
     most = "three times as long" if needs.most_s is None else f"{duration(needs.most_s)} more"
     return [f"afterwards: attribution of differences to plans, at most {most} (skip with --no-plans)"]

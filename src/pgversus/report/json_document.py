@@ -10,14 +10,16 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from pgversus.report.answer import Answer, AttributionResult, StudyAnswer
+from pgversus.answers.answer import Answer, AttributionResult, StudyAnswer
+from pgversus.report.caveats import caveat_text
 from pgversus.report.methodology import sensitivity
 from pgversus.report.overview import overview_sentences
 from pgversus.report.plans import plans_document
 from pgversus.report.published import PublishedRatio, published_ratios
-from pgversus.report.sentences import answer_sentences
+from pgversus.report.sentences import answer_sentences, unanswered_words
 from pgversus.report.values import dropped_trials, medians
 from pgversus.report.verdicts import VerdictOn, verdict_on
+from pgversus.report.why import attribution_failure
 from pgversus.stats.analysis import ContenderResult, Estimate
 from pgversus.study.counters import COUNTERS
 from pgversus.study.dataset import Dataset, SetupFile
@@ -61,7 +63,7 @@ def _text(value: Any, depth: int) -> str:
 
 SCHEMA = "pgversus.answer/1"
 _OF_VERDICT = tuple(field.name for field in fields(VerdictOn) if field.name != "context")
-# The document of a comparison has no context; that of a study adds it as the first key.
+# Verdicts under a context do not repeat it; those of the whole study have it as their first key.
 
 
 def document(answer: Answer) -> dict[str, Any]:
@@ -100,7 +102,8 @@ def _document(answer: Answer) -> dict[str, Any]:
 
 def verdict_documents(answer: Answer) -> list[dict[str, Any]]:
     """Return the verdict on each contender, as in the document."""
-    return [_verdict(answer, result) for result in answer.analysis.results]
+    with use_language(Language.ENGLISH):
+        return [_verdict(answer, result) for result in answer.analysis.results]
 
 
 def _verdict(answer: Answer, result: ContenderResult) -> dict[str, Any]:
@@ -141,7 +144,7 @@ def _attribution(attributed: AttributionResult | None) -> dict[str, Any] | None:
     found = attributed.found
     names = ("whole", "plans", "rest", "whole_s", "plans_s", "rest_s")
     return {
-        "plans_recalled_by": attributed.recall or None,
+        "plans_recalled_by": attributed.restoration or None,
         **({} if found is None else {name: asdict(getattr(found, name)) for name in names}),
         "share_of_plans": asdict(found.share) if found is not None and found.share is not None else None,
         "rest_verdict": None if found is None else found.rest_verdict.value,
@@ -149,7 +152,7 @@ def _attribution(attributed: AttributionResult | None) -> dict[str, Any] | None:
         "wall_s": attributed.wall_s,
         "results": attributed.results or None,
         "needs_check": attributed.needs_check,
-        "not_measured": attributed.failure or None,
+        "not_measured": attribution_failure(attributed) or None,
     }
 
 
@@ -175,7 +178,7 @@ def _arm(answer: Answer, index: int) -> dict[str, Any]:
             name: {
                 "value": value,
                 "unit": COUNTERS[name].unit.value,
-                "per_transaction": COUNTERS[name].per_transaction and not isinstance(arm.workload, Operation),
+                "per_transaction": COUNTERS[name].per_transaction and not arm.workload.runs_once,
             }
             for name, value in answer.analysis.counters[index].items()
         },
@@ -211,11 +214,15 @@ def _estimate(estimate: Estimate) -> dict[str, Any]:
 def _caveat(answer: Answer, index: int) -> dict[str, Any]:
     caveat = answer.caveats[index]
     arm = None if caveat.arm is None else answer.comparison.arms[caveat.arm].label
-    return {"slug": caveat.slug, "text": caveat.text, "arm": arm}
+    return {"slug": caveat.slug, "text": caveat_text(caveat), "arm": arm}
 
 
 def _workload(workload: Workload) -> dict[str, Any]:
-    return _operation(workload) if isinstance(workload, Operation) else _load(workload)
+    match workload:
+        case Operation():
+            return _operation(workload)
+        case PgbenchWorkload():
+            return _load(workload)
 
 
 def _operation(operation: Operation) -> dict[str, Any]:
@@ -281,24 +288,28 @@ STUDY_SCHEMA = "pgversus.study/1"
 
 
 def study_document(answer: StudyAnswer) -> dict[str, Any]:
-    """Return the whole study as lists, dicts and numbers, in base units; None for missing numbers.
+    """Return a study or a comparison as lists, dicts and numbers, in base units; None for missing numbers.
 
     `verdicts` and `contexts` may have thousands of items: they are iterators that create each item on demand.
     Sentences are in English.
     """
+    of_comparison = answer.answers if answer.is_comparison else ()
     with use_language(Language.ENGLISH):
-        sentences = overview_sentences(answer)
+        sentences = [text for one in of_comparison for text in answer_sentences(one)] or overview_sentences(answer)
+        not_measured = [
+            {"context": one.context.label, "failed": one.failed, "words": unanswered_words(one)}
+            for one in answer.unanswered
+        ]
     return {
         "schema": STUDY_SCHEMA,
+        "kind": "comparison" if answer.is_comparison else "study",
         "study": answer.study.name,
         "title": answer.study.title,
         "question": answer.study.question,
         "answer": sentences,
         "verdicts": _verdicts(answer),
         "verdicts_sharing_the_error": answer.study.verdicts,
-        "not_measured": [
-            {"context": one.context.label, "failed": one.failed, "words": one.words} for one in answer.unanswered
-        ],
+        "not_measured": not_measured,
         "contexts": _contexts(answer),
         "left_out": [asdict(one) for one in answer.study.skipped],
         "published": [_published(row) for row in published_ratios(answer)],

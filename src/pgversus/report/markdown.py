@@ -4,10 +4,11 @@ import html
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from pgversus.answers.answer import StudyAnswer
+from pgversus.answers.plans import ComparedPlans, PlansAnswer
 from pgversus.plans.sentences import headline, sentences
-from pgversus.report.answer import StudyAnswer
 from pgversus.report.overview import VerdictRow
-from pgversus.report.plans import NOTHING_COMPARED, ComparedPlans, PlansAnswer, plan_lines, times, undoing
+from pgversus.report.plans import NOTHING_COMPARED, plan_lines, plan_warnings, statement_words, times, undoing
 from pgversus.report.published import NOTHING_PUBLISHED, PublishedRatio, published_cells
 from pgversus.report.sentences import percent_of_confidence
 from pgversus.report.study_page import study_page
@@ -222,9 +223,9 @@ def _why(found: Explanation) -> str:
     head = _("Why")
     parts = [f"**{head}**{place}: {escaped(together(found.claim, *found.notes))}"]
     for one in found.changed:
-        told = "\n".join(f"- {escaped(sentence)}" for sentence in one.sentences)
+        bullets = "\n".join(f"- {escaped(sentence)}" for sentence in one.sentences)
         head = f"{escaped(one.statement)}: {escaped(one.headline)}"
-        parts.append(f"<details><summary>{head}</summary>\n\n{told}\n\n</details>")
+        parts.append(f"<details><summary>{head}</summary>\n\n{bullets}\n\n</details>")
     return "\n\n".join(parts)
 
 
@@ -237,7 +238,7 @@ _FENCE = 3
 
 def plans_markdown(answer: PlansAnswer) -> str:
     """Return the warnings, then each comparison: a heading, a list of sentences, and both plans, collapsed."""
-    caveats = (_("caveat: {caveat}", caveat=escaped(text)) for text in answer.warnings)
+    caveats = (_("caveat: {caveat}", caveat=escaped(text)) for text in plan_warnings(answer))
     warnings = "\n".join(f"- {caveat}" for caveat in caveats)
     parts = [part for one in answer.compared for part in _parts(one)] or [_(NOTHING_COMPARED)]
     return "\n\n".join([warnings, *parts] if warnings else parts) + "\n"
@@ -245,10 +246,10 @@ def plans_markdown(answer: PlansAnswer) -> str:
 
 def _parts(one: ComparedPlans) -> Iterator[str]:
     baseline, contender = (escaped(label) for label in one.labels)
-    yield f"### {escaped(one.statement)}"
+    yield f"### {escaped(statement_words(one.statement))}"
     yield paragraph(f"{baseline} → {contender}: {headline(one.difference.level)}")
-    if told := sentences(one.difference):
-        yield "\n".join(f"- {escaped(text)}" for text in told)
+    if found := sentences(one.difference):
+        yield "\n".join(f"- {escaped(text)}" for text in found)
     if undone := undoing(one):
         yield paragraph(undone)
     if one.difference.time is not None:

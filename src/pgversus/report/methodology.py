@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.records.preparation import RUNNING_SERVER, ArmFacts, origin_words
 from pgversus.records.trials import Phase
-from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.stats.analysis import ContenderResult, smallest_difference, spread_of_blocks
 from pgversus.stats.block_model import noise_parts
 from pgversus.study.build_options import USUAL_MANNER, BuildSystem
 from pgversus.study.design import Design, WindowKind
-from pgversus.study.workload import Operation, PgbenchWorkload, Step
+from pgversus.study.workload import PgbenchWorkload, Step, loads_of
 from pgversus.text.translation import N_, _, either, listed, ngettext
 from pgversus.text.units import duration, latency, percent, size
 
@@ -94,6 +94,7 @@ def sensitivity(answer: Answer, result: ContenderResult) -> Sensitivity:
     )
 
 
+_MOST_LENGTHS = 2
 _MOST_SHOWN = 8
 _COPIES = {"reflink": N_("data copied by reflink"), "copy": N_("data copied in full")}
 _OWN_BLOCKS = N_("values use all blocks of an arm; changes use only the blocks that include both arms")
@@ -121,7 +122,7 @@ def comparison_lines(answer: Answer) -> list[str]:
         *_changed_source([answer]),
         *_host(answer),
         _(
-            _ONE_LOOK if design.fixed_blocks is not None else _MANY_LOOKS,
+            _ONE_LOOK if design.stopping_rule.looks_once else _MANY_LOOKS,
             how=listed([blocks, *_restarts([answer]), margin]),
         ),
         *_own_blocks([answer], _OWN_BLOCKS),
@@ -143,7 +144,7 @@ def study_lines(answer: StudyAnswer) -> list[str]:
     if not answers:
         return []
     builds = (build_words(facts) for one in answers for facts in one.arms)
-    clients = [one.client for one in answers if isinstance(one.comparison.workload, PgbenchWorkload)]
+    clients = [one.client for one in answers if one.comparison.workload.runs_pgbench]
     margins = (f"±{percent(one.comparison.design.margin)}" for one in answers)
     blocks = _("blocks of {windows} per arm", windows=windows_words(answers))
     margin = _("margin {margin}, seed {seed}", margin=of_many(margins, either), seed=answer.study.seed)
@@ -190,8 +191,9 @@ def _changed_source(answers: Sequence[Answer]) -> Iterator[str]:
 def _work(answer: Answer) -> Iterator[str]:
     """Yield the load or the timed steps, and the files that prepared the initial state."""
     workload, dataset = answer.comparison.workload, answer.comparison.dataset
-    if isinstance(workload, PgbenchWorkload):
-        yield f"{load_command(workload, answer.comparison.design)} ({answer.client})"
+    for load in loads_of([workload]):
+        yield f"{load_command(load, answer.comparison.design)} ({answer.client})"
+    if not workload.steps:
         return
     for step in workload.steps:
         yield _("timed: {step}", step=_typed(step))
@@ -237,8 +239,8 @@ def _host(answer: Answer) -> Iterator[str]:
         host.get("file_system"),
         _(_COPIES[str(host["copies"])]) if host.get("copies") in _COPIES else None,
     ]
-    if told := [str(part) for part in parts if part]:
-        yield _("host: {facts}", facts=listed(told))
+    if known := [str(part) for part in parts if part]:
+        yield _("host: {facts}", facts=listed(known))
 
 
 def _own_blocks(answers: Sequence[Answer], words: str) -> Iterator[str]:
@@ -291,7 +293,7 @@ def _repeated(answers: Sequence[Answer]) -> Iterator[str]:
     repeated = sum(block.repeated_rounds for one in answers for block in one.blocks)
     if not repeated:
         return
-    if any(isinstance(one.comparison.workload, PgbenchWorkload) for one in answers):
+    if not all(one.comparison.workload.runs_once for one in answers):
         yield ngettext(
             "{number} round of windows measured again after a disturbance",
             "{number} rounds of windows measured again after a disturbance",
@@ -307,39 +309,57 @@ def _repeated(answers: Sequence[Answer]) -> Iterator[str]:
 
 def windows_words(answers: Iterable[Answer]) -> str:
     """Return an arm's work per block: `8 windows of 1 s`, `4 to 50 windows of 20 ms in quads`, or one operation."""
-    varied, others = [], []
-    for one in answers:
-        counts = one.window_counts
-        if len(counts) > 1:
-            varied.append((counts, window_length(one.comparison.design)))
-        else:
-            others.append(_same_windows(one))
-    if varied:
-        others.append(
-            _(
-                "{fewest} to {most} windows of {duration} in quads",
-                fewest=min(min(counts) for counts, _unused in varied),
-                most=max(max(counts) for counts, _unused in varied),
-                duration=of_many((length for _unused, length in varied), either),
-            )
-        )
-    return of_many(others, either)
+    all_answers = list(answers)
+    short = [one for one in all_answers if _has_quads(one)]
+    ranged = [one for one in short if len(one.window_counts) > 1]
+    if len({_same_windows(one) for one in short}) > _MOST_LENGTHS:
+        ranged = short
+    places = {id(one) for one in ranged}
+    parts = [_same_windows(one) for one in all_answers if id(one) not in places]
+    return of_many([*parts, *([_range_of_windows(ranged)] if ranged else [])], either)
+
+
+def _range_of_windows(answers: Sequence[Answer]) -> str:
+    counts = set[int]().union(*(one.window_counts or {one.comparison.design.rounds} for one in answers))
+    lengths = _lengths([one.comparison.design for one in answers])
+    if len(counts) == 1:
+        return _in_quads(counts.pop(), lengths)
+    return _(
+        "{fewest} to {most} windows of {duration} in quads", fewest=min(counts), most=max(counts), duration=lengths
+    )
+
+
+def _has_quads(answer: Answer) -> bool:
+    design = answer.comparison.design
+    has_windows = not answer.comparison.workload.runs_once and design.window_kind is not WindowKind.RUN
+    return has_windows and max(answer.window_counts, default=design.rounds) > 1
+
+
+def _in_quads(number: int, length: str) -> str:
+    windows = _windows(number, length)
+    return ngettext("{windows} in {number} quad", "{windows} in {number} quads", number // 2, windows=windows)
+
+
+def _windows(number: int, length: str) -> str:
+    return ngettext("{number} window of {duration}", "{number} windows of {duration}", number, duration=length)
+
+
+def _lengths(designs: Sequence[Design]) -> str:
+    """Return the lengths of windows: each of a few, otherwise the shortest and the longest."""
+    lengths = {window_length(design): design.window_s for design in designs}
+    if len(lengths) <= _MOST_LENGTHS or any(design.window_transactions is not None for design in designs):
+        return of_many(lengths, either)
+    shortest, *_between, longest = sorted(lengths, key=lengths.__getitem__)
+    return _("{least} to {most}", least=shortest, most=longest)
 
 
 def _same_windows(answer: Answer) -> str:
     """Return an arm's work per block if all blocks have the same number of windows."""
     design = answer.comparison.design
-    if isinstance(answer.comparison.workload, Operation):
+    if answer.comparison.workload.runs_once:
         return _("one operation on a fresh copy")
-    words = ngettext(
-        "{number} window of {duration}",
-        "{number} windows of {duration}",
-        design.rounds,
-        duration=window_length(design),
-    )
-    if design.window_kind is WindowKind.RUN or design.rounds == 1:
-        return words
-    return ngettext("{windows} in {number} quad", "{windows} in {number} quads", design.rounds // 2, windows=words)
+    words = _in_quads if _has_quads(answer) else _windows
+    return words(design.rounds, window_length(design))
 
 
 def window_length(design: Design) -> str:

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from pgversus.report.answer import Answer, StudyAnswer
-from pgversus.report.sentences import metric_words, needs_check
+from pgversus.answers.answer import Answer, StudyAnswer
+from pgversus.report.caveats import caveat_text
+from pgversus.report.sentences import metric_words, unanswered_words
 from pgversus.report.values import level_text
 from pgversus.report.verdicts import verdict_word
 from pgversus.stats.analysis import ContenderResult
@@ -16,7 +17,7 @@ from pgversus.stats.confidence import Verdict
 from pgversus.study.comparison import BASELINE
 from pgversus.study.design import StopReason
 from pgversus.text.translation import _, listed, ngettext
-from pgversus.text.units import change, change_interval, duration
+from pgversus.text.units import duration, ratio_texts
 
 MARKS = {Verdict.EQUIVALENT: "~", Verdict.UNDECIDED: "?", Verdict.INVALID: "!"}
 """Shown instead of a change if none is claimed."""
@@ -81,14 +82,16 @@ def shared_caveats(answer: StudyAnswer) -> list[str]:
         for caveat in one.caveats:
             # Caveats that concern every verdict are listed under the baseline; two of a slug never share a name.
             arms = found.setdefault(caveat.slug, {})
-            arms.setdefault(one.comparison.arms[caveat.arm or BASELINE].label, {})[one.context.label] = caveat.text
+            arms.setdefault(one.comparison.arms[caveat.arm or BASELINE].label, {})[one.context.label] = caveat_text(
+                caveat
+            )
     return [line for slug, arms in found.items() for line in _caveat_lines(slug, arms, len(answer.answers))]
 
 
 def not_measured(answer: StudyAnswer) -> list[str]:
     """Return contexts without blocks and skipped treatments, with reasons, limited to the first ones."""
     whole = _("the comparison")
-    lines = [f"{one.context.label or whole}: {one.words}" for one in answer.unanswered]
+    lines = [f"{one.context.label or whole}: {unanswered_words(one)}" for one in answer.unanswered]
     lines += [
         _("{treatment}, skipped: {reason}", treatment=one.label, reason=one.reason) for one in answer.study.skipped
     ]
@@ -100,6 +103,7 @@ def _row(one: Answer, result: ContenderResult) -> VerdictRow:
     comparison, metric = one.comparison, one.analysis.metric
     ratio, levels = result.ratios.get(metric), result.levels.get(metric)
     baseline_level, contender_level = (level_text(metric, level) for level in levels) if levels else ("", "")
+    shown = ratio_texts(ratio.value, ratio.low, ratio.high) if ratio else None
     return VerdictRow(
         context=one.context.label,
         baseline=comparison.baseline.label,
@@ -107,11 +111,11 @@ def _row(one: Answer, result: ContenderResult) -> VerdictRow:
         metric=metric_words(metric),
         baseline_level=baseline_level,
         contender_level=contender_level,
-        change=MARKS.get(result.verdict) or (change(ratio.value) if ratio else ""),
-        interval=change_interval(ratio.low, ratio.high) if ratio else "",
+        change=MARKS.get(result.verdict) or (shown.value if shown else ""),
+        interval=shown.interval if shown else "",
         verdict=result.verdict,
         blocks=str(result.blocks),
-        check=_("CHECK") if needs_check(one, result) else "",
+        check=_("CHECK") if one.needs_check(result) else "",
     )
 
 
@@ -131,15 +135,15 @@ def _counts(answer: StudyAnswer) -> str:
 
 
 def _error(answer: StudyAnswer) -> str:
-    fixed = all(one.comparison.design.fixed_blocks is not None for one in answer.answers)
+    looks_once = all(one.comparison.design.stopping_rule.looks_once for one in answer.answers)
     if answer.study.verdicts == 1:
-        if fixed:
+        if looks_once:
             return _(
                 "The chance that the verdict is wrong is at most 1 in 20, with one check after a fixed number of "
                 "blocks."
             )
         return _("The chance that the verdict is wrong is at most 1 in 20, over all checks.")
-    if fixed:
+    if looks_once:
         return _(
             "The chance that any of the {verdicts} verdicts is wrong is at most 1 in 20, with one check after a fixed "
             "number of blocks.",
@@ -164,10 +168,10 @@ def _ending(answer: StudyAnswer) -> Iterator[str]:
     # A comparison of the command line has no title and cannot be resumed.
     if answer.stopped is StopReason.BUDGET:
         again = _("The budget was used up. Run the same command with a larger --budget to resume.")
-        yield again if answer.study.title else _("The budget was used up.")
+        yield again if not answer.is_comparison else _("The budget was used up.")
     elif answer.stopped is StopReason.INTERRUPTED:
         again = _("Interrupted. Run the same command again to resume.")
-        yield again if answer.study.title else _("Interrupted.")
+        yield again if not answer.is_comparison else _("Interrupted.")
 
 
 def _caveat_lines(slug: str, arms: Mapping[str, Mapping[str, str]], total: int) -> Iterator[str]:

@@ -5,14 +5,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from pgversus.answers.plans import ComparedPlans, PlansAnswer, UnlikeStatistics
 from pgversus.plans.changes import ChangeKind
-from pgversus.plans.difference import PlanDifference
 from pgversus.plans.levels import PlanLevel
 from pgversus.plans.plan import MAIN, Plan, PlanNode, own
 from pgversus.plans.sentences import headline, sentences
-from pgversus.records.plans import OverrideReason, PlanOverride, RemainingDifference
-from pgversus.study.counterfactual import PlanRestoration, settings_together
-from pgversus.study.workload import PgbenchWorkload
+from pgversus.records.plans import OverrideReason, RemainingDifference, StatementName
 from pgversus.text.redaction import visible
 from pgversus.text.translation import N_, Language, _, listed, use_language
 from pgversus.text.units import latency, significant
@@ -22,68 +20,37 @@ NOTHING_COMPARED = N_("no statement has a plan")
 """Untranslated."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComparedPlans:
-    """The plans of one statement on two arms."""
-
-    statement: str
-    """Its text, or its number if the text is unknown."""
-    labels: tuple[str, str]
-    """Labels of baseline and contender."""
-    plans: tuple[Plan, Plan]
-    difference: PlanDifference
-    same_rows: bool | None = None
-    """Whether both returned the same rows, in any order; None if not checked, or if no rows are returned."""
-    undone_by: PlanOverride | None = None
-    """Settings with which the contender plans or executes the statement as the baseline does."""
-    is_searched: bool = False
-    """Whether such settings were searched for."""
+def statement_words(name: StatementName) -> str:
+    """Return script, number and text of a statement; for a plan from a file, the text or the number of the plan."""
+    if not name.script:
+        return name.text or _("plan {number}", number=name.number)
+    return _("{script}, statement {number}: {text}", script=name.script, number=name.number, text=name.text)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnlikeStatistics:
-    """Tables whose statistics differ between two arms, because of sampling or a different statistics target."""
-
-    labels: tuple[str, str]
-    tables: tuple[str, ...]
-
-    @property
-    def words(self) -> str:
-        """The consequence, as a sentence."""
-        return _(
-            "the statistics of {tables} differ between {baseline} and {contender}: plans may differ by chance (use "
-            "--full-statistics to make them equal)",
-            tables=listed(self.tables),
-            baseline=self.labels[0],
-            contender=self.labels[1],
+def plan_warnings(answer: PlansAnswer) -> list[str]:
+    """Return caveats to read before the plans: different rows, then different statistics."""
+    rows = [
+        _(
+            "{contender} returns different rows from {baseline}: {statement}",
+            contender=one.labels[1],
+            baseline=one.labels[0],
+            statement=statement_words(one.statement),
         )
+        for one in answer.compared
+        if one.same_rows is False
+    ]
+    return rows + [statistics_note(one) for one in answer.unlike]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlansAnswer:
-    """All compared plans."""
-
-    compared: tuple[ComparedPlans, ...]
-    unlike: tuple[UnlikeStatistics, ...] = ()
-
-    def of(self, contender: str) -> tuple[ComparedPlans, ...]:
-        """Return the compared plans of one contender, by its label."""
-        return tuple(one for one in self.compared if one.labels[1] == contender)
-
-    @property
-    def warnings(self) -> list[str]:
-        """Caveats to read before the plans."""
-        rows = [
-            _(
-                "{contender} returns different rows from {baseline}: {statement}",
-                contender=one.labels[1],
-                baseline=one.labels[0],
-                statement=one.statement,
-            )
-            for one in self.compared
-            if one.same_rows is False
-        ]
-        return rows + [one.words for one in self.unlike]
+def statistics_note(one: UnlikeStatistics) -> str:
+    """Return the consequence of different statistics, as a sentence."""
+    return _(
+        "the statistics of {tables} differ between {baseline} and {contender}: plans may differ by chance (use "
+        "--full-statistics to make them equal)",
+        tables=listed(one.tables),
+        baseline=one.labels[0],
+        contender=one.labels[1],
+    )
 
 
 def plans_document(answer: PlansAnswer) -> dict[str, Any]:
@@ -92,7 +59,7 @@ def plans_document(answer: PlansAnswer) -> dict[str, Any]:
         return {
             "schema": SCHEMA,
             "comparisons": [_comparison(one) for one in answer.compared],
-            "warnings": answer.warnings,
+            "warnings": plan_warnings(answer),
             "unlike_statistics": [asdict(one) for one in answer.unlike],
         }
 
@@ -100,7 +67,7 @@ def plans_document(answer: PlansAnswer) -> dict[str, Any]:
 def _comparison(one: ComparedPlans) -> dict[str, Any]:
     found = one.difference
     return {
-        "statement": one.statement,
+        "statement": statement_words(one.statement),
         "baseline": one.labels[0],
         "contender": one.labels[1],
         "level": found.level.value,
@@ -212,8 +179,8 @@ def plan_rows(one: ComparedPlans) -> list[PlanRow]:
     If nodes have moved, as many as possible are side by side without breaking the order.
     """
     trees = [tree(plan) for plan in one.plans]
-    told = [change for change in one.difference.changes if change.kind not in _OF_THE_WHOLE]
-    changed = [{change.places[side] for change in told} for side in (0, 1)]
+    own_changes = [change for change in one.difference.changes if change.kind not in _OF_THE_WHOLE]
+    changed = [{change.places[side] for change in own_changes} for side in (0, 1)]
     rows = []
     for ours, theirs in _places(one.difference.pairs, len(trees[0]), len(trees[1])):
         rows.append(
@@ -256,26 +223,6 @@ def _in_order(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
         chain.append(ordered[number_or_none])
         number_or_none = before[number_or_none]
     return chain[::-1]
-
-
-def changed_plans(compared: Sequence[ComparedPlans]) -> list[ComparedPlans]:
-    """Return statements with different plans; if there are none, those whose plans execute differently."""
-    changed = [one for one in compared if not one.difference.is_same_plan]
-    return changed or [one for one in compared if one.difference.level is PlanLevel.BEHAVIOUR]
-
-
-def recall_of(compared: Sequence[ComparedPlans], workload: PgbenchWorkload) -> PlanRestoration | None:
-    """Return what restores all changed plans of a contender; None if nothing has changed, or no way is known."""
-    changed = changed_plans(compared)
-    if not changed:
-        return None
-    if workload.rewrite is not None:
-        return PlanRestoration(rewrite=workload.rewrite)
-    found = {
-        number: one.undone_by.candidate.settings for number, one in enumerate(changed) if one.undone_by is not None
-    }
-    settings = settings_together(found) if len(found) == len(changed) else None
-    return None if settings is None else PlanRestoration(settings=settings)
 
 
 _WHY = {
@@ -324,7 +271,7 @@ def undoing(one: ComparedPlans) -> str:
 
 def plans_text(answer: PlansAnswer) -> str:
     """Return the warnings, then a part for each comparison."""
-    warnings = [_("caveat: {caveat}", caveat=text) for text in answer.warnings]
+    warnings = [_("caveat: {caveat}", caveat=text) for text in plan_warnings(answer)]
     parts = [warnings] if warnings else []
     parts += [list(_part(one)) for one in answer.compared] or [[_(NOTHING_COMPARED)]]
     return "\n".join(visible("\n".join(lines)) + "\n" for lines in parts)
@@ -332,7 +279,7 @@ def plans_text(answer: PlansAnswer) -> str:
 
 def _part(one: ComparedPlans) -> Iterator[str]:
     baseline, contender = one.labels
-    yield one.statement
+    yield statement_words(one.statement)
     yield f"{baseline} -> {contender}: {headline(one.difference.level)}"
     yield from (f"  - {text}" for text in sentences(one.difference))
     if undone := undoing(one):

@@ -6,15 +6,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePath
 
-from pgversus.report.answer import Answer, StudyAnswer
+from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.report.values import level_text
 from pgversus.stats.analysis import ContenderResult, Estimate
 from pgversus.stats.confidence import Interval, Verdict, judge
 from pgversus.study.metrics import Metric
 from pgversus.study.published import Figures, read_figures
-from pgversus.study.workload import Operation
 from pgversus.text.translation import N_, _
-from pgversus.text.units import change, change_interval
+from pgversus.text.units import RatioTexts, change, ratio_texts
 
 NOTHING_PUBLISHED = N_("No published values for these contexts.")
 """Untranslated."""
@@ -66,14 +65,16 @@ def published_ratios(answer: StudyAnswer) -> list[PublishedRatio]:
 
 def published_cells(row: PublishedRatio) -> tuple[str, ...]:
     """Return the cells of a row: contender, published change, measured change, its interval, replication."""
-    measured, published, levels = row.measured, change(row.published), " / ".join(row.levels)
+    published, levels = change(row.published), " / ".join(row.levels)
+    one = row.measured
+    measured = RatioTexts("", "", "") if one is None else ratio_texts(one.value, one.low, one.high)
     return (
         row.contender,
         _("{change} ({levels} at {scale})", change=published, levels=levels, scale=row.at)
         if row.at
         else _("{change} ({levels})", change=published, levels=levels),
-        change(measured.value) if measured else "",
-        change_interval(measured.low, measured.high) if measured else "",
+        measured.value,
+        measured.interval,
         replication_word(row.replication),
     )
 
@@ -102,7 +103,7 @@ def replication(measured: Estimate | None, published: float, margin: float, metr
 def _held_against(one: Answer, result: ContenderResult, figures: Figures) -> PublishedRatio | None:
     comparison = one.comparison
     contender = comparison.arms[result.contender].label
-    metric = Metric.TIME if isinstance(comparison.workload, Operation) else Metric.TPS
+    metric = comparison.workload.main_metric
     known = _context(one)
     for scale in _scales(figures, known.get("scale")):
         # Both at the same scale: figures for different data have no ratio.

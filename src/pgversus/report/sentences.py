@@ -2,35 +2,15 @@
 
 import math
 
-from pgversus.records.preparation import Caveat
-from pgversus.report.answer import Answer
+from pgversus.answers.answer import OTHER_ROWS, Answer, Unanswered
+from pgversus.report.caveats import caveat_text
 from pgversus.stats.analysis import ContenderResult, blocks_needed
 from pgversus.stats.confidence import CONFIDENCE, Verdict
 from pgversus.study.design import MOST_BLOCKS, StopReason
 from pgversus.study.metrics import Metric, transactions_for_quantile
 from pgversus.text.translation import N_, _, ngettext, together
-from pgversus.text.units import FACTOR_FROM, change, change_bounds, duration, percent, percent_above, significant
+from pgversus.text.units import FACTOR_FROM, duration, percent, percent_above, ratio_texts, significant
 
-_OTHER_ROWS = "other-rows"
-# Caveats that put CHECK before the sentence, because the number may be misleading.
-_GRAVE = frozenset(
-    {
-        "not-gone-on",
-        _OTHER_ROWS,
-        "mixed-builds",
-        "unequal-databases",
-        "unequal-settings",
-        "unequal-indexes",
-        "failed-trials",
-        "worn-data",
-        "late-writes",
-        "client-bound",
-        "rate-not-reached",
-        "cache-not-cold",
-        "drift",
-        "memory-pressure",
-    }
-)
 _TOO_NOISY = 3
 # Multiple of the budget above which a quieter host is suggested instead of more time.
 
@@ -50,21 +30,29 @@ def contender_sentence(answer: Answer, result: ContenderResult) -> str:
     body = _BODIES[result.verdict](answer, result)
     # A contender that returns different rows does different work, which matters more than speed.
     others = [
-        _("{caveat}.", caveat=one.text) for one in caveats_of(answer, result.contender) if one.slug == _OTHER_ROWS
+        _("{caveat}.", caveat=caveat_text(one)) for one in answer.caveats_of(result.contender) if one.slug == OTHER_ROWS
     ]
-    check = _("CHECK the caveats below.") if needs_check(answer, result) else ""
+    check = _("CHECK the caveats below.") if answer.needs_check(result) else ""
     return together(*others, check, body)
 
 
-def needs_check(answer: Answer, result: ContenderResult) -> bool:
-    """Return whether a caveat says that the number may be misleading."""
-    is_grave = any(caveat.slug in _GRAVE for caveat in caveats_of(answer, result.contender))
-    return is_grave and result.verdict is not Verdict.INVALID
+def unanswered_words(one: Unanswered) -> str:
+    """Return why a context has no measurements."""
+    return not_begun(one.stopped) if one.failure is None else one.failure
 
 
-def caveats_of(answer: Answer, contender: int) -> tuple[Caveat, ...]:
-    """Return the caveats that concern the verdict on one contender."""
-    return tuple(caveat for caveat in answer.caveats if caveat.arm in (None, contender))
+def not_begun(stopped: StopReason) -> str:
+    """Return why a context was not reached. stopped: how its study ended."""
+    return _(_NOT_BEGUN[stopped])
+
+
+_NOT_BEGUN = {
+    StopReason.INTERRUPTED: N_("not started: interrupted"),
+    StopReason.BUDGET: N_("not started: the budget was used up"),
+    StopReason.BLOCKS: N_("not started"),
+    StopReason.DECIDED: N_("not started"),
+    StopReason.FAILED: N_("not started"),
+}
 
 
 def effort(answer: Answer, result: ContenderResult) -> str:
@@ -108,11 +96,10 @@ _OF_KNOWN_SIZE = {
 
 def _changed(answer: Answer, result: ContenderResult) -> str:
     ratio, names = result.ratios[answer.comparison.design.metric], _names(answer, result)
-    bounds = change_bounds(ratio.low, ratio.high)
-    if bounds is None:
+    shown = ratio_texts(ratio.value, ratio.low, ratio.high)
+    if not shown.interval:
         return _(_OF_OPEN_SIZE[result.verdict], **names)
-    low, high = bounds
-    size = _(_OF_KNOWN_SIZE[result.verdict], change=change(ratio.value), low=low, high=high, **names)
+    size = _(_OF_KNOWN_SIZE[result.verdict], change=shown.value, low=shown.low, high=shown.high, **names)
     return together(size, _size_is_open(answer, result))
 
 
@@ -131,12 +118,12 @@ def _size_is_open(answer: Answer, result: ContenderResult) -> str:
 def _equivalent(answer: Answer, result: ContenderResult) -> str:
     design = answer.comparison.design
     ratio = result.ratios[design.metric]
-    low, high = change_bounds(ratio.low, ratio.high) or ("", "")
+    shown = ratio_texts(ratio.value, ratio.low, ratio.high)
     return _(
         "No difference that matters between {contender} and {baseline}: {metric} {low} to {high}, within ±{margin} "
         "({confidence} CI). {effort}.",
-        low=low,
-        high=high,
+        low=shown.low,
+        high=shown.high,
         margin=percent(design.margin),
         **_names(answer, result),
     )
@@ -147,19 +134,19 @@ def _undecided(answer: Answer, result: ContenderResult) -> str:
     ratio = result.ratios.get(answer.comparison.design.metric)
     if ratio is None or ratio.low is None or ratio.high is None:
         return together(_("Undecided: {contender} vs {baseline}.", **names), _too_few(answer, result))
-    bounds = change_bounds(ratio.low, ratio.high)
-    if bounds is None:
-        told = _("Undecided: {contender} vs {baseline}. The size of the difference is unknown. {effort}.", **names)
+    shown = ratio_texts(ratio.value, ratio.low, ratio.high)
+    if not shown.interval:
+        body = _("Undecided: {contender} vs {baseline}. The size of the difference is unknown. {effort}.", **names)
     else:
-        told = _(
+        body = _(
             "Undecided: {contender} vs {baseline}, {metric} {low} to {high} ({confidence} CI). If there is a "
             "difference, it is below {furthest}. {effort}.",
-            low=bounds[0],
-            high=bounds[1],
+            low=shown.low,
+            high=shown.high,
             furthest=_furthest(ratio.low, ratio.high),
             **names,
         )
-    return together(told, _what_next(answer, result))
+    return together(body, _what_next(answer, result))
 
 
 def _furthest(low: float, high: float) -> str:
@@ -209,7 +196,7 @@ def _what_next(answer: Answer, result: ContenderResult) -> str:
     """Return how much more time a verdict needs, or that more time will not suffice."""
     design = answer.comparison.design
     needed = blocks_needed(result, answer.comparison, answer.rule)
-    if answer.stopped is StopReason.INTERRUPTED or design.fixed_blocks is not None:
+    if answer.stopped is StopReason.INTERRUPTED or design.stopping_rule.looks_once:
         return ""
     each = _seconds_of_a_block(answer)
     if needed is None or (needed - result.blocks) * each > _TOO_NOISY * design.budget_s:
@@ -267,7 +254,7 @@ def next_step(answer: Answer, result: ContenderResult) -> str:
     """Return a sentence on the next step; empty for an undecided verdict whose own sentence includes it."""
     if result.verdict is Verdict.INVALID:
         return _("Next: fix the cause of the failed trials (see the caveats), then run the same command again.")
-    if needs_check(answer, result):
+    if answer.needs_check(result):
         return _("Next: fix the problems in the caveats, then measure again. Until then, the result may be misleading.")
     if result.verdict is not Verdict.UNDECIDED:
         return _("Next: no further measurement is needed.")
@@ -275,7 +262,7 @@ def next_step(answer: Answer, result: ContenderResult) -> str:
         # A study can be resumed; a comparison of the command line starts again.
         again = _("Next: run the same command again to resume.")
         return again if answer.is_from_file else _("Next: run the comparison again without interrupting it.")
-    if answer.comparison.design.fixed_blocks is not None:
+    if answer.comparison.design.stopping_rule.looks_once:
         return _(
             "Next: run it again with more blocks, or with a wider margin if such a small difference does not matter."
         )

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from pgversus.report.answer import StudyAnswer
+from pgversus.answers.answer import StudyAnswer
 from pgversus.report.methodology import study_lines
 from pgversus.report.overview import (
     MOST_ROWS,
@@ -26,7 +26,7 @@ from pgversus.report.values import (
     study_quantity_rows,
     time_rows,
     tps_table,
-    untold,
+    unreported_metrics,
 )
 from pgversus.report.why import Explanation, study_why
 from pgversus.text.translation import _
@@ -94,7 +94,7 @@ def study_page(answer: StudyAnswer, *, with_published: bool) -> StudyPage:
             *([rest] if len(shown) < verdicts else []),
             *overview_sentences(answer),
         ],
-        not_measured=[*not_measured(answer), *(untold(answer) if verdicts <= MOST_ROWS else [])],
+        not_measured=[*not_measured(answer), *(unreported_metrics(answer) if verdicts <= MOST_ROWS else [])],
         caveats=shared_caveats(answer),
         small_print=study_lines(answer),
         results=answer.results,

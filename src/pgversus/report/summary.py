@@ -11,7 +11,8 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pgversus.report.answer import Answer, StudyAnswer
+from pgversus.answers.answer import Answer, StudyAnswer
+from pgversus.report.caveats import caveat_text
 from pgversus.report.methodology import restarts, windows_words
 from pgversus.report.overview import MARKS, MOST_ROWS, not_measured, overview_sentences, shared_caveats, verdict_rows
 from pgversus.report.sentences import answer_sentences, metric_words, percent_of_confidence
@@ -20,12 +21,12 @@ from pgversus.report.values import counter_label, counter_text, level_text, sure
 from pgversus.report.verdicts import verdict_word
 from pgversus.report.why import study_why, why_of
 from pgversus.stats.analysis import Analysis, Estimate
+from pgversus.stats.counters import CounterRatio
 from pgversus.study.comparison import BASELINE
 from pgversus.study.counters import COUNTERS
 from pgversus.study.metrics import LATENCIES, Quantity, StepTime
-from pgversus.study.workload import Operation
 from pgversus.text.translation import N_, _, ngettext
-from pgversus.text.units import FACTOR_FROM, change_interval, duration, factor, factor_interval, latency, percent
+from pgversus.text.units import RatioTexts, duration, latency, ratio_texts, shows_factors
 
 _PICTURE_COLUMNS = 100
 _PICTURE = """<svg viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
@@ -57,8 +58,7 @@ _NOT_RESTARTED = N_("method: {windows} per arm and block; {duration}")
 
 def print_summary(answer: StudyAnswer, console: Console, columns: int | None = None) -> None:
     """Print the summary; console and columns: as for print_answer."""
-    is_comparison = len(answer.answers) == 1 and not answer.unanswered and not answer.study.title
-    parts = _comparison(answer.answers[0]) if is_comparison else _study(answer)
+    parts = _comparison(answer.answers[0]) if answer.is_comparison and answer.answers else _study(answer)
     print_parts(list(parts), console, columns)
 
 
@@ -89,7 +89,7 @@ def _comparison(answer: Answer) -> Iterator[RenderableType]:
             yield table
     yield Text("")
     yield from _why(answer)
-    yield from _caveats([_("{caveat} ({slug})", caveat=one.text, slug=one.slug) for one in answer.caveats])
+    yield from _caveats([_("{caveat} ({slug})", caveat=caveat_text(one), slug=one.slug) for one in answer.caveats])
     yield from _ending([answer], answer.wall_s, answer.results)
 
 
@@ -110,16 +110,21 @@ def _study(answer: StudyAnswer) -> Iterator[RenderableType]:
     yield from _ending(answer.answers, sum(one.wall_s for one in answer.answers), answer.results)
 
 
-Form = tuple[Callable[[float], str], Callable[[float | None, float | None], str]]
-"""Functions that format ratios and their intervals."""
+Form = Callable[[Estimate | CounterRatio | None], RatioTexts]
+"""Formats all ratios of an answer alike."""
 
 
 def _form(analysis: Analysis) -> Form:
-    """Return the form: factors if a ratio or upper bound is at least 2, like the sentences, otherwise percentages."""
+    """Return the form: factors if one is needed for a ratio of the metric that decides, otherwise changes."""
     ratios = [one for result in analysis.results if (one := result.ratios.get(analysis.metric))]
-    if any(max(ratio.value, ratio.high or 0.0) >= FACTOR_FROM for ratio in ratios):
-        return factor, factor_interval
-    return (lambda ratio: percent(ratio - 1, signed=True)), change_interval
+    as_factors = any(shows_factors(ratio.value, ratio.high) for ratio in ratios)
+
+    def texts(ratio: Estimate | CounterRatio | None) -> RatioTexts:
+        if ratio is None:
+            return RatioTexts("", "", "")
+        return ratio_texts(ratio.value, ratio.low, ratio.high, as_factors=as_factors)
+
+    return texts
 
 
 def _arms(answer: Answer, form: Form) -> Table:
@@ -144,9 +149,9 @@ def _verdict_cells(answer: Answer, arm: int, form: Form) -> list[RenderableType]
     if arm == BASELINE:
         return ["", "", ""]
     result = answer.analysis.result_of(arm)
-    ratio = result.ratios.get(answer.analysis.metric)
-    shown = (MARKS.get(result.verdict) or form[0](ratio.value), form[1](ratio.low, ratio.high)) if ratio else ("", "")
-    return [*shown, Text(verdict_word(result.verdict), style=STYLES[result.verdict])]
+    shown = form(result.ratios.get(answer.analysis.metric))
+    change = shown.value and (MARKS.get(result.verdict) or shown.value)
+    return [change, shown.interval, Text(verdict_word(result.verdict), style=STYLES[result.verdict])]
 
 
 def _level(estimate: Estimate | None, show: Callable[[float], str]) -> str:
@@ -156,7 +161,7 @@ def _level(estimate: Estimate | None, show: Callable[[float], str]) -> str:
 def _times(answer: Answer, form: Form) -> Table | None:
     """Return a table of latencies, or of the steps of an operation that has several, with a column per arm."""
     workload = answer.comparison.workload
-    if not isinstance(workload, Operation):
+    if not workload.steps:
         head = _("latency from the scheduled start") if workload.is_open_loop else _("latency")
         return _by_arm(answer, head, {_(metric.short): metric for metric in LATENCIES}, form)
     steps: Mapping[str, Quantity] = {step.name: StepTime(step.name) for step in workload.steps}
@@ -169,7 +174,7 @@ def _by_arm(answer: Answer, head: str, quantities: Mapping[str, Quantity], form:
     for name, quantity in quantities.items():
         values = [_level(answer.analysis.levels[arm.index].get(quantity), latency) for arm in arms]
         ratio = answer.analysis.results[0].ratios.get(quantity)
-        rows.add_row(Text(name), *values, *([form[0](ratio.value) if ratio else ""] if against else []))
+        rows.add_row(Text(name), *values, *([form(ratio).value] if against else []))
     return rows
 
 
@@ -185,16 +190,15 @@ def _counters(answer: Answer, form: Form) -> Table | None:
     if not names:
         return None
     arms, against = answer.comparison.arms, _against(answer)
-    is_operation = isinstance(answer.comparison.workload, Operation)
     rows = terminal_table(_("counters"), *(arm.label for arm in arms), *against)
     for name in names:
         label = counter_label(name)
-        if COUNTERS[name].per_transaction and not is_operation:
+        if COUNTERS[name].per_transaction and not answer.comparison.workload.runs_once:
             label = _("{counter} per transaction", counter=label)
         found = [answer.analysis.counters[arm.index].get(name) for arm in arms]
         values = ["" if value is None else counter_text(name, value) for value in found]
         ratio = answer.analysis.results[0].counters.get(name)
-        rows.add_row(Text(label), *values, *([form[0](ratio.value) if ratio else ""] if against else []))
+        rows.add_row(Text(label), *values, *([form(ratio).value] if against else []))
     return rows
 
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pgversus.report.answer import Answer, StudyAnswer
+from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.report.overview import MARKS
 from pgversus.report.sentences import metric_words
 from pgversus.stats.analysis import Plateau, plateau
@@ -17,9 +17,8 @@ from pgversus.study.build_options import USUAL_BLOCK_SIZE
 from pgversus.study.comparison import Arm, Comparison
 from pgversus.study.metrics import Metric
 from pgversus.study.servers import Release, ServerName, SourceBuild
-from pgversus.study.workload import Operation
 from pgversus.text.translation import _, listed, together
-from pgversus.text.units import change, change_interval
+from pgversus.text.units import ratio_texts
 
 FEWEST_LEVELS = 3
 """For two levels the table suffices."""
@@ -100,9 +99,7 @@ def metric_axis(metric: Metric) -> str:
 
 
 def _metrics(one: Answer) -> tuple[Metric, ...]:
-    is_load = not isinstance(one.comparison.workload, Operation)
-    also = (Metric.TPS,) if is_load and one.analysis.metric is not Metric.TPS else ()
-    return (one.analysis.metric, *also)
+    return tuple(dict.fromkeys((one.analysis.metric, one.comparison.workload.main_metric)))
 
 
 def _points(one: Answer, metric: Metric, amounts: Mapping[int, tuple[float, str]]) -> Iterator[Point]:
@@ -162,8 +159,8 @@ def plateau_sentence(one: Answer) -> str:
     if found is None:
         return ""
     label = {arm: amounts[arm][1] for arm in ascending}
-    told = together(_found(found, known, label), _left_out([label[arm] for arm in ascending if arm not in known]))
-    return _("{place}: {sentence}", place=one.context.label, sentence=told) if one.context.label else told
+    sentence = together(_found(found, known, label), _left_out([label[arm] for arm in ascending if arm not in known]))
+    return _("{place}: {sentence}", place=one.context.label, sentence=sentence) if one.context.label else sentence
 
 
 def _is_claimed(one: Answer, arm: int) -> bool:
@@ -280,11 +277,11 @@ def _cell(one: Answer, contender: int) -> HeatCell:
     if ratio is None:
         return HeatCell(text=MARKS.get(result.verdict, ""), change="", interval="", heat=0.0, verdict=result.verdict)
     mark = MARKS.get(result.verdict, "")
-    log = math.log(ratio.value)
+    log, shown = math.log(ratio.value), ratio_texts(ratio.value, ratio.low, ratio.high)
     return HeatCell(
-        text=f"{mark} {change(ratio.value)}".strip(),
-        change=change(ratio.value),
-        interval=change_interval(ratio.low, ratio.high),
+        text=f"{mark} {shown.value}".strip(),
+        change=shown.value,
+        interval=shown.interval,
         heat=log if metric.more_is_better else -log,
         verdict=result.verdict,
     )

@@ -10,7 +10,8 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from pgversus.report.answer import Answer, StudyAnswer
+from pgversus.answers.answer import Answer, StudyAnswer
+from pgversus.report.caveats import caveat_text
 from pgversus.report.methodology import comparison_lines
 from pgversus.report.overview import MARKS, VerdictRow
 from pgversus.report.published import NOTHING_PUBLISHED, PublishedRatio, published_cells
@@ -37,11 +38,11 @@ from pgversus.report.why import Explanation, why_of
 from pgversus.stats.analysis import ContenderResult, Estimate
 from pgversus.stats.confidence import Verdict
 from pgversus.study.comparison import BASELINE
-from pgversus.study.metrics import LATENCIES, Metric, Quantity, StepTime
-from pgversus.study.workload import Operation
+from pgversus.study.metrics import LATENCIES, Quantity, StepTime
+from pgversus.study.workload import Step
 from pgversus.text.redaction import visible
 from pgversus.text.translation import _
-from pgversus.text.units import change, change_interval, latency, plus_minus
+from pgversus.text.units import RatioTexts, latency, plus_minus, ratio_texts
 
 
 class SafeConsole(Console):
@@ -127,8 +128,7 @@ def _counters(answer: Answer) -> list[RenderableType]:
 
 def _verdict_table(answer: Answer) -> Table:
     comparison, metric = answer.comparison, answer.analysis.metric
-    first = Metric.TIME if isinstance(comparison.workload, Operation) else Metric.TPS
-    baseline = comparison.baseline.label
+    first, baseline = comparison.workload.main_metric, comparison.baseline.label
     against = (
         _("vs {baseline}", baseline=baseline)
         if metric is first
@@ -148,20 +148,22 @@ def _verdict_table(answer: Answer) -> Table:
 
 def _result_cells(answer: Answer, result: ContenderResult) -> list[RenderableType]:
     ratio = result.ratios.get(answer.analysis.metric)
-    if ratio is None:
-        shown, bounds = "", ""
-    else:
-        shown = MARKS.get(result.verdict) or change(ratio.value)
-        bounds = change_interval(ratio.low, ratio.high)
-    return [shown, bounds, Text(verdict_word(result.verdict), style=STYLES[result.verdict]), str(result.blocks)]
+    shown = ratio_texts(ratio.value, ratio.low, ratio.high) if ratio else RatioTexts("", "", "")
+    change = (MARKS.get(result.verdict) or shown.value) if ratio else ""
+    return [
+        change,
+        shown.interval,
+        Text(verdict_word(result.verdict), style=STYLES[result.verdict]),
+        str(result.blocks),
+    ]
 
 
 def _more_times(answer: Answer) -> list[RenderableType]:
     """Return the latencies of a load, or the steps of an operation that has several."""
     workload = answer.comparison.workload
-    if not isinstance(workload, Operation):
+    if not workload.steps:
         return [_latency_table(answer, is_open_loop=workload.is_open_loop), Text("")]
-    return [_step_table(answer, workload), Text("")] if len(workload.steps) > 1 else []
+    return [_step_table(answer, workload.steps), Text("")] if len(workload.steps) > 1 else []
 
 
 def _latency_table(answer: Answer, *, is_open_loop: bool) -> Table:
@@ -178,13 +180,13 @@ def _latency_table(answer: Answer, *, is_open_loop: bool) -> Table:
     return rows
 
 
-def _step_table(answer: Answer, operation: Operation) -> Table:
+def _step_table(answer: Answer, steps: Sequence[Step]) -> Table:
     """Return a table with one row per step and arm."""
     comparison = answer.comparison
     against = _("vs {baseline}", baseline=comparison.baseline.label)
     rows = terminal_table(_("steps"), _("time"), "", against, percent_of_confidence())
-    width = max(len(step.name) for step in operation.steps)
-    for step in operation.steps:
+    width = max(len(step.name) for step in steps)
+    for step in steps:
         for arm in comparison.arms:
             name = Text(f"{step.name:<{width}}  {arm.label}")
             rows.add_row(name, *_time_cells(answer, StepTime(step.name), arm.index))
@@ -195,7 +197,8 @@ def _time_cells(answer: Answer, quantity: Quantity, arm: int) -> list[Renderable
     """Return a duration on an arm, and its change from the baseline."""
     ratio = None if arm == BASELINE else answer.analysis.result_of(arm).ratios.get(quantity)
     cells = _level(answer.analysis.levels[arm].get(quantity), latency)
-    return [*cells, *([change(ratio.value), change_interval(ratio.low, ratio.high)] if ratio else ["", ""])]
+    shown = ratio_texts(ratio.value, ratio.low, ratio.high) if ratio else RatioTexts("", "", "")
+    return [*cells, shown.value, shown.interval]
 
 
 def _quantity_table(answer: Answer, result: ContenderResult, rows: list[QuantityRow]) -> Table:
@@ -231,7 +234,7 @@ def terminal_table(first: str, *heads: str) -> Table:
 
 
 def _caveat_lines(answer: Answer) -> list[str]:
-    caveats = (_("{caveat} ({slug})", caveat=caveat.text, slug=caveat.slug) for caveat in answer.caveats)
+    caveats = (_("{caveat} ({slug})", caveat=caveat_text(caveat), slug=caveat.slug) for caveat in answer.caveats)
     lines = [_("caveat: {caveat}", caveat=caveat) for caveat in caveats]
     defaults = [d for d in answer.differences if d.is_default]
     if defaults:
@@ -248,7 +251,7 @@ def print_study_answer(
     console and columns: as for print_answer. with_published: whether to show published figures next to the measured
     ones, if the study has any.
     """
-    if len(answer.answers) == 1 and not answer.unanswered and not answer.study.title:
+    if answer.is_comparison and answer.answers:
         print_answer(answer.answers[0], console, columns)
         return
     print_parts(_parts_of_study(study_page(answer, with_published=with_published)), console, columns)

@@ -18,14 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import to_json
 
+from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.errors import HostError
 from pgversus.records.trials import Block, Trial
-from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.verdicts import verdict_on
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.counters import counter_table
 from pgversus.study.metrics import Metric
-from pgversus.study.workload import Operation
 
 Cell = type[str] | type[int] | type[float]
 """Type of a column, whether or not any row has a value."""
@@ -120,14 +119,13 @@ def _factors(answer: StudyAnswer) -> list[str]:
 def _counters(answer: StudyAnswer) -> tuple[str, ...]:
     """Return the names of all counters that any trial has."""
     contexts = ([trial for block in one.blocks for trial in block.trials.values()] for one in answer.answers)
-    return tuple(sorted(set[str]().union(*(counter_table(trials).told() for trials in contexts if trials))))
+    return tuple(sorted(set[str]().union(*(counter_table(trials).reported() for trials in contexts if trials))))
 
 
 def _steps(answer: StudyAnswer) -> tuple[str, ...]:
     """Return the names of all steps of operations, in the order of the study."""
     workloads = (arm.workload for one in answer.answers for arm in one.comparison.arms)
-    operations = (workload for workload in workloads if isinstance(workload, Operation))
-    return tuple(dict.fromkeys(step.name for operation in operations for step in operation.steps))
+    return tuple(dict.fromkeys(step.name for workload in workloads for step in workload.steps))
 
 
 def _levels(one: Answer, arm: int, factors: Sequence[str]) -> list[str | None]:
@@ -164,8 +162,8 @@ def _trials(
     trials = sorted(block.trials.items())
     table = counter_table([trial for _, trial in trials]).in_order(counters).tolist()
     for (index, trial), values in zip(trials, table, strict=True):
-        told = (None if isnan(value) else value for value in values)
-        yield index, [block.number, *_arm(one, index), "finished", *_numbers(trial, steps), None, None, *told]
+        cells = (None if isnan(value) else value for value in values)
+        yield index, [block.number, *_arm(one, index), "finished", *_numbers(trial, steps), None, None, *cells]
     for failure in block.failures:
         lacking = [None] * (3 + len(Metric) + len(steps))
         words = [failure.phase.value, failure.words]

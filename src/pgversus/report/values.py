@@ -10,16 +10,15 @@ from itertools import chain, islice, zip_longest
 from math import fsum
 from statistics import median
 
+from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.records.preparation import RUNNING_SERVER
-from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.stats.analysis import ContenderResult, quantities_of
 from pgversus.stats.counters import sure_ratios
 from pgversus.study.comparison import BASELINE
-from pgversus.study.counters import COUNTERS, TOLD_BY_HOST, CounterUnit
+from pgversus.study.counters import COUNTERS, REPORTED_BY_HOST, CounterUnit
 from pgversus.study.metrics import BY_NAME, TAILS, Metric, Quantity, StepTime
-from pgversus.study.workload import Operation
 from pgversus.text.translation import N_, _, listed
-from pgversus.text.units import change, change_interval, latency, significant, size
+from pgversus.text.units import latency, ratio_texts, significant, size
 
 COUNTERS_NOTE = N_("counters: values are means over all blocks; the change is the mean of the per-block ratios")
 """Explains why a change can deviate from the values: a single block can dominate a mean of values."""
@@ -92,8 +91,7 @@ def quantity_rows(
     named: as `metrics` in a study file. most_sure: maximum number of counters with significant differences, the largest
     difference first.
     """
-    is_operation = isinstance(answer.comparison.workload, Operation)
-    usual = _USUAL_OF_OPERATION if is_operation else _USUAL
+    usual = _USUAL_OF_OPERATION if answer.comparison.workload.runs_once else _USUAL
     wanted = [name for name in named or usual if name != answer.analysis.metric.value.removesuffix("_s")]
     return [
         *(row for name in wanted if (row := _row(answer, result, name))),
@@ -125,13 +123,13 @@ def study_quantity_rows(answer: StudyAnswer) -> list[PlacedQuantityRow]:
     ]
 
 
-def untold(answer: StudyAnswer) -> list[str]:
+def unreported_metrics(answer: StudyAnswer) -> list[str]:
     """Return the `metrics` of the study that no verdict shows, with the reason: `wal_bytes: not reported by 13`."""
-    shown = {row for one in answer.answers for result in one.analysis.results for row in _told(one, result, answer)}
+    shown = {row for one in answer.answers for result in one.analysis.results for row in _names(one, result, answer)}
     return [f"{name}: {_silent(answer, name)}" for name in answer.study.metrics if name not in shown]
 
 
-def _told(one: Answer, result: ContenderResult, answer: StudyAnswer) -> Iterator[str]:
+def _names(one: Answer, result: ContenderResult, answer: StudyAnswer) -> Iterator[str]:
     for name in answer.study.metrics:
         is_judged = name == one.analysis.metric.value.removesuffix("_s")
         if is_judged or _row(one, result, name):
@@ -142,13 +140,13 @@ def _silent(answer: StudyAnswer, name: str) -> str:
     """Return who did not report a quantity, as far as is known."""
     if name in BY_NAME or not any(one.blocks for one in answer.answers):
         return _("no values were recorded")
-    if name in TOLD_BY_HOST:
+    if name in REPORTED_BY_HOST:
         return _("not reported by this host")
     versions = (
         facts.version
         for one in answer.answers
-        for facts, told in zip(one.arms, one.analysis.counters, strict=True)
-        if name not in told
+        for facts, counters in zip(one.arms, one.analysis.counters, strict=True)
+        if name not in counters
     )
     return _("not reported by {versions}", versions=listed(dict.fromkeys(versions)))
 
@@ -196,12 +194,13 @@ def _metric(result: ContenderResult, metric: Metric) -> QuantityRow | None:
     if levels is None:
         return None
     ratio = result.ratios.get(metric)
+    shown = ratio_texts(ratio.value, ratio.low, ratio.high) if ratio else None
     return QuantityRow(
         name=metric.value.removesuffix("_s"),
         baseline=level_text(metric, levels[0]),
         contender=level_text(metric, levels[1]),
-        change=change(ratio.value) if ratio else "",
-        interval=change_interval(ratio.low, ratio.high) if ratio else "",
+        change=shown.value if shown else "",
+        interval=shown.interval if shown else "",
     )
 
 
@@ -211,15 +210,14 @@ def _counter(answer: Answer, result: ContenderResult, name: str) -> QuantityRow 
         return None
     ratio = result.counters.get(name)
     # An operation is not divided into transactions.
-    is_operation = isinstance(answer.comparison.workload, Operation)
+    runs_once = answer.comparison.workload.runs_once
+    shown = ratio_texts(ratio.value, ratio.low, ratio.high) if ratio else None
     return QuantityRow(
-        name=_("{counter} per transaction", counter=name)
-        if COUNTERS[name].per_transaction and not is_operation
-        else name,
+        name=_("{counter} per transaction", counter=name) if COUNTERS[name].per_transaction and not runs_once else name,
         baseline=counter_text(name, levels[0]),
         contender=counter_text(name, levels[1]),
-        change=change(ratio.value) if ratio else "",
-        interval=change_interval(ratio.low, ratio.high) if ratio else "",
+        change=shown.value if shown else "",
+        interval=shown.interval if shown else "",
     )
 
 
@@ -244,7 +242,7 @@ def level_rows(answer: StudyAnswer) -> list[LevelRow]:
 
 
 def _of_loads(answer: StudyAnswer) -> list[Answer]:
-    return [one for one in answer.answers if not isinstance(one.comparison.workload, Operation)]
+    return [one for one in answer.answers if not one.comparison.workload.runs_once]
 
 
 def _level_row(one: Answer, arm: int) -> LevelRow:
@@ -313,7 +311,7 @@ class TimeRow:
 
 def time_rows(answer: StudyAnswer) -> list[TimeRow]:
     """Return a row for each arm of each context with an operation, then for each of several steps."""
-    operations = [one for one in answer.answers if isinstance(one.comparison.workload, Operation)]
+    operations = [one for one in answer.answers if one.comparison.workload.runs_once]
     return [row for one in operations for quantity in _quantities(one) for row in _rows(one, quantity)]
 
 
@@ -416,8 +414,8 @@ def medians(answer: Answer, result: ContenderResult) -> tuple[float, float] | No
     metric, arms = answer.analysis.metric, (BASELINE, result.contender)
     blocks = [block for block in answer.blocks if block.has(*arms)]
     values = [tuple(block.trials[arm].value(metric) for arm in arms) for block in blocks]
-    told = [(ours, theirs) for ours, theirs in values if ours is not None and theirs is not None]
-    return (median(ours for ours, _unused in told), median(theirs for _unused, theirs in told)) if told else None
+    pairs = [(ours, theirs) for ours, theirs in values if ours is not None and theirs is not None]
+    return (median(ours for ours, _unused in pairs), median(theirs for _unused, theirs in pairs)) if pairs else None
 
 
 def dropped_trials(answer: Answer, result: ContenderResult) -> int:

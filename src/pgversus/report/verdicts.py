@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from pgversus.report.answer import Answer
-from pgversus.report.sentences import caveats_of
+from pgversus.answers.answer import Answer
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.confidence import Verdict
 from pgversus.text.translation import N_, _
@@ -70,5 +69,5 @@ def verdict_on(answer: Answer, result: ContenderResult) -> VerdictOn:
         blocks=result.blocks,
         seconds_measured=result.seconds_measured,
         # Caveats of the baseline and the contender can have the same slug.
-        caveats=tuple(dict.fromkeys(caveat.slug for caveat in caveats_of(answer, result.contender))),
+        caveats=tuple(dict.fromkeys(caveat.slug for caveat in answer.caveats_of(result.contender))),
     )

@@ -3,18 +3,19 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from pgversus.answers.answer import Answer, AttributionResult, StudyAnswer
+from pgversus.answers.plans import ComparedPlans, restoration_of
 from pgversus.plans.levels import PlanLevel
 from pgversus.plans.sentences import headline, sentences
-from pgversus.report.answer import Answer, StudyAnswer
-from pgversus.report.plans import ComparedPlans, recall_of, times, undoing
-from pgversus.report.sentences import metric_words, percent_of_confidence
+from pgversus.report.plans import statement_words, statistics_note, times, undoing
+from pgversus.report.sentences import metric_words, not_begun, percent_of_confidence
 from pgversus.report.values import sure_counters
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.attribution import Attribution, Bounded
 from pgversus.stats.confidence import DIFFERENT, Verdict
+from pgversus.study.design import StopReason
 from pgversus.study.metrics import Metric
-from pgversus.study.workload import PgbenchWorkload
-from pgversus.text.translation import N_, _, listed, ngettext, together
+from pgversus.text.translation import N_, _, listed, ngettext, together, translate_stored
 from pgversus.text.units import duration, factor, latency, percent
 
 _MOST_SENTENCES = 12
@@ -68,7 +69,7 @@ def why_of(answer: Answer) -> list[Explanation]:
                     baseline=arms[0].label,
                     contender=label,
                     claim=_claim(answer, result, changed),
-                    notes=[one.words for one in plans.unlike if one.labels[1] == label],
+                    notes=[statistics_note(one) for one in plans.unlike if one.labels[1] == label],
                     changed=[_changed(one) for one in changed],
                 )
             )
@@ -91,10 +92,37 @@ def _claim(answer: Answer, result: ContenderResult, changed: Sequence[ComparedPl
     # All plans may be the same and only execute differently.
     words = _GOES if all(one.difference.is_same_plan for one in changed) else _IS
     if attributed is not None and attributed.found is not None:
-        told = _measured(labels, result.verdict, answer.analysis.metric, attributed.found, attributed.recall, words)
+        effect = _measured(
+            labels, result.verdict, answer.analysis.metric, attributed.found, attributed.restoration, words
+        )
         check = _("CHECK the caveats in {folder}.", folder=attributed.results) if attributed.needs_check else ""
-        return together(check, told, _("{duration}.", duration=duration(attributed.wall_s)))
+        return together(check, effect, _("{duration}.", duration=duration(attributed.wall_s)))
     return together(_(words.differ, **labels), _not_measured(answer, result, changed, labels))
+
+
+def attribution_failure(attributed: AttributionResult) -> str:
+    """Return why the effect of changed plans is unknown although it was to be measured; empty if it is known."""
+    if attributed.found is not None:
+        return ""
+    if attributed.stopped is None or attributed.failure:
+        return translate_stored(attributed.failure)
+    if attributed.blocks is None:
+        return not_begun(attributed.stopped)
+    return ngettext(
+        "no interval after {number} block ({stopped})",
+        "no interval after {number} blocks ({stopped})",
+        attributed.blocks,
+        stopped=_(_STOPPED[attributed.stopped]),
+    )
+
+
+_STOPPED = {
+    StopReason.INTERRUPTED: N_("interrupted"),
+    StopReason.BUDGET: N_("budget"),
+    StopReason.BLOCKS: N_("blocks"),
+    StopReason.DECIDED: N_("decided"),
+    StopReason.FAILED: N_("failed"),
+}
 
 
 def _not_measured(
@@ -103,12 +131,11 @@ def _not_measured(
     """Return why the effect of changed plans is unknown."""
     attributed = answer.attributed.get(result.contender)
     if attributed is not None:
-        return _("The effect of the plans was not measured: {failure}.", failure=attributed.failure)
+        return _("The effect of the plans was not measured: {failure}.", failure=attribution_failure(attributed))
     if result.verdict not in DIFFERENT:
         return _("The effect of the plans is measured only once the verdict is known.")
     workload = answer.comparison.arms[result.contender].workload
-    assert isinstance(workload, PgbenchWorkload)  # noqa: S101 - operations have no plans
-    if recall_of(changed, workload) is None and all(one.is_searched for one in changed):
+    if restoration_of(changed, workload) is None and all(one.is_searched for one in changed):
         return _(
             "The effect of the plans cannot be measured: no settings were found that restore the plans of {baseline} "
             "on {contender}. A study file can name a rewrite that restores them.",
@@ -122,9 +149,9 @@ class _Words:
     """Sentences about changed plans, or about unchanged plans that execute differently; untranslated."""
 
     differ: str
-    recalled: str
+    restored: str
     """Inside a sentence."""
-    begins_recalled: str
+    begins_restored: str
     """At the beginning of a sentence."""
     cause: Mapping[Verdict, str]
     mostly: Mapping[Verdict, str]
@@ -133,8 +160,8 @@ class _Words:
 
 _IS = _Words(
     differ=N_("The plans of {contender} differ from those of {baseline}."),
-    recalled=N_("with {recall}, {contender} uses the plans of {baseline}"),
-    begins_recalled=N_("With {recall}, {contender} uses the plans of {baseline}"),
+    restored=N_("with {restoration}, {contender} uses the plans of {baseline}"),
+    begins_restored=N_("With {restoration}, {contender} uses the plans of {baseline}"),
     cause={
         Verdict.FASTER: N_("{contender} is faster because of its plans"),
         Verdict.SLOWER: N_("{contender} is slower because of its plans"),
@@ -146,8 +173,8 @@ _IS = _Words(
 )
 _GOES = _Words(
     differ=N_("{contender} uses the same plans as {baseline}, but they execute differently."),
-    recalled=N_("with {recall}, the plans of {contender} execute as on {baseline}"),
-    begins_recalled=N_("With {recall}, the plans of {contender} execute as on {baseline}"),
+    restored=N_("with {restoration}, the plans of {contender} execute as on {baseline}"),
+    begins_restored=N_("With {restoration}, the plans of {contender} execute as on {baseline}"),
     cause={
         Verdict.FASTER: N_("{contender} is faster because of the way its plans execute"),
         Verdict.SLOWER: N_("{contender} is slower because of the way its plans execute"),
@@ -162,18 +189,18 @@ _MOSTLY, _ALL_BUT_ALL = 0.5, 0.9
 
 
 def _measured(
-    labels: Mapping[str, str], verdict: Verdict, metric: Metric, found: Attribution, recall: str, words: _Words
+    labels: Mapping[str, str], verdict: Verdict, metric: Metric, found: Attribution, restoration: str, words: _Words
 ) -> str:
-    """Return the measured effect of the plans. recall: what restored the baseline's plans."""
+    """Return the measured effect of the plans. restoration: what restored the baseline's plans."""
     is_as_judged = (found.whole.value > 1) is (verdict is Verdict.FASTER)
     # A verdict without a difference has no cause.
     is_cause = found.share is not None and found.share.low >= _MOSTLY and is_as_judged and verdict in DIFFERENT
     if is_cause and found.share is not None:
         causes = words.cause if found.share.low >= _ALL_BUT_ALL else words.mostly
-        recalled = _(words.recalled, recall=recall, **labels)
-        begin = _("{cause}: {recalled}.", cause=_(causes[verdict], **labels), recalled=recalled)
+        restored = _(words.restored, restoration=restoration, **labels)
+        begin = _("{cause}: {restored}.", cause=_(causes[verdict], **labels), restored=restored)
     else:
-        begin = _("{recalled}.", recalled=_(words.begins_recalled, recall=recall, **labels))
+        begin = _("{restored}.", restored=_(words.begins_restored, restoration=restoration, **labels))
     return together(begin, _parts(found), _seconds(metric, found))
 
 
@@ -233,17 +260,17 @@ def _same_plans(answer: Answer, result: ContenderResult, labels: Mapping[str, st
 
 def _changed(one: ComparedPlans) -> ChangedPlan:
     return ChangedPlan(
-        statement=one.statement,
+        statement=statement_words(one.statement),
         headline=headline(one.difference.level),
         sentences=list(_sentences(one)),
     )
 
 
 def _sentences(one: ComparedPlans) -> Iterator[str]:
-    told = sentences(one.difference)
-    yield from told[:_MOST_SENTENCES]
-    if len(told) > _MOST_SENTENCES:
-        yield _("{rest} more; see pgversus plans", rest=len(told) - _MOST_SENTENCES)
+    found = sentences(one.difference)
+    yield from found[:_MOST_SENTENCES]
+    if len(found) > _MOST_SENTENCES:
+        yield _("{rest} more; see pgversus plans", rest=len(found) - _MOST_SENTENCES)
     if undone := undoing(one):
         yield undone
     if one.difference.time is not None:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from pgversus.records.trials import Block
@@ -23,9 +23,8 @@ from pgversus.stats.counters import CounterEstimates, CounterRatio, OneSidedCoun
 from pgversus.stats.effects import LogEstimate, Samples, log_level, log_ratio, paired_log_levels, quantile_is_supported
 from pgversus.stats.lazy import LazyMapping, LazyValues, Once
 from pgversus.study.comparison import BASELINE, Comparison
-from pgversus.study.design import MOST_BLOCKS
+from pgversus.study.design import MOST_BLOCKS, Design
 from pgversus.study.metrics import Metric, Quantity, StepTime
-from pgversus.study.workload import Operation
 
 POWER = 0.8
 _DEVIATIONS = 0.8416
@@ -173,10 +172,8 @@ def analyse(
 
 def quantities_of(comparison: Comparison) -> tuple[Quantity, ...]:
     """Return the quantities of its trials: every metric, and the time of each step of an operation with several."""
-    workload = comparison.workload
-    if not isinstance(workload, Operation) or len(workload.steps) == 1:
-        return _METRICS
-    return (*_METRICS, *(StepTime(step.name) for step in workload.steps))
+    steps = comparison.workload.steps
+    return (*_METRICS, *(StepTime(step.name) for step in steps)) if len(steps) > 1 else _METRICS
 
 
 def blocks_needed(result: ContenderResult, comparison: Comparison, rule: LookRule) -> int | None:
@@ -186,8 +183,8 @@ def blocks_needed(result: ContenderResult, comparison: Comparison, rule: LookRul
     """
     if result.log_ratio is None:
         return None
-    highest = replace(comparison.design, max_blocks=MOST_BLOCKS, fixed_blocks=None)
-    return blocks_to_decide(result.log_ratio, look_rule(highest, rule.comparisons), highest.log_margin)
+    longest = look_rule(Design(max_blocks=MOST_BLOCKS), rule.comparisons)
+    return blocks_to_decide(result.log_ratio, longest, comparison.design.log_margin)
 
 
 def _contender(

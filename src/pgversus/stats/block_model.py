@@ -172,7 +172,7 @@ def may_choose_rounds(design: Design) -> bool:
         design.window_kind is not WindowKind.RUN
         and design.metric in {Metric.TPS, Metric.LATENCY_MEAN}
         and not design.rounds_are_given
-        and design.fixed_blocks is None
+        and not design.stopping_rule.looks_once
     )
 
 

@@ -14,7 +14,7 @@ from enum import StrEnum
 from functools import lru_cache
 
 from pgversus.stats.effects import LogEstimate
-from pgversus.study.design import FIRST_LOOK, Design
+from pgversus.study.design import Design
 from pgversus.study.metrics import Metric
 
 CONFIDENCE = 0.95
@@ -85,11 +85,9 @@ def look_rule(design: Design, comparisons: int) -> LookRule:
     """
     if comparisons < 1:
         raise ValueError(f"{comparisons} comparisons: expected 1 or more")
-    if design.fixed_blocks is not None:
-        level, first, last = (1 - CONFIDENCE) / comparisons, design.fixed_blocks, design.fixed_blocks
-    else:
-        level, first, last = sequential_level(design.max_blocks, comparisons), FIRST_LOOK, design.max_blocks
-    return LookRule(level=level, first_look=first, last_look=last, comparisons=comparisons)
+    rule = design.stopping_rule
+    level = (1 - CONFIDENCE) / comparisons if rule.looks_once else sequential_level(rule.last_look, comparisons)
+    return LookRule(level=level, first_look=rule.first_look, last_look=rule.last_look, comparisons=comparisons)
 
 
 def sequential_level(max_blocks: int, comparisons: int) -> float:

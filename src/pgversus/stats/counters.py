@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from pgversus.records.trials import Block, Trial
 from pgversus.stats.confidence import CONFIDENCE, LookRule
-from pgversus.study.counters import COUNTERS, PAGE_BYTES, TOLD_BY_VACUUM, CounterUnit
+from pgversus.study.counters import COUNTERS, PAGE_BYTES, REPORTED_BY_VACUUM, CounterUnit
 
 
 def difference(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
@@ -109,7 +109,7 @@ class CounterTable:
         position = self._columns.positions.get(name)
         return np.full(len(self._values), nan) if position is None else self._values[:, position]
 
-    def told(self) -> set[str]:
+    def reported(self) -> set[str]:
         """Return the names that at least one trial has."""
         return {self._columns.names[column] for column in np.flatnonzero(~np.isnan(self._values).all(axis=0))}
 
@@ -141,7 +141,7 @@ def counter_table(trials: Sequence[Trial]) -> CounterTable:
 
 _NAMES = tuple(COUNTERS)
 _PER_TRANSACTION = np.array([counter.per_transaction for counter in COUNTERS.values()])
-_TOLD_BY_VACUUM = np.array([name in TOLD_BY_VACUUM for name in _NAMES])
+_REPORTED_BY_VACUUM = np.array([name in REPORTED_BY_VACUUM for name in _NAMES])
 # Units for counting events: pages, ticks of the CPU clock, or 1 for counts.
 _SMALLEST = {CounterUnit.BYTES: float(PAGE_BYTES), CounterUnit.SECONDS: 0.01, CounterUnit.COUNT: 1.0}
 
@@ -202,8 +202,8 @@ def counter_estimates(blocks: Sequence[Block], arms: int, rule: LookRule) -> Cou
 
 def _looked_at(tables: Sequence["_Table"]) -> int:
     """Return the number of counters tested with each verdict. Counters of VACUUM do not count for a load."""
-    is_vacuum = any(not np.isnan(table.values[:, _TOLD_BY_VACUUM]).all() for table in tables)
-    return len(_NAMES) if is_vacuum else len(_NAMES) - len(TOLD_BY_VACUUM)
+    is_vacuum = any(not np.isnan(table.values[:, _REPORTED_BY_VACUUM]).all() for table in tables)
+    return len(_NAMES) if is_vacuum else len(_NAMES) - len(REPORTED_BY_VACUUM)
 
 
 def sure_ratios(ratios: Mapping[str, CounterRatio]) -> dict[str, CounterRatio]:
@@ -262,14 +262,14 @@ def _ratios(pair: tuple[_Table, _Table], rule: LookRule, strict: LookRule) -> di
     n = len(bases)
     if not n:
         return {}
-    told = ((bases > 0) & (others > 0)).all(axis=0)
-    logs = np.log(others[:, told] / bases[:, told])
+    positive = ((bases > 0) & (others > 0)).all(axis=0)
+    logs = np.log(others[:, positive] / bases[:, positive])
     points = logs.mean(axis=0)
     is_bounded = n > 1 and rule.may_look(n)
     errors = logs.std(axis=0, ddof=1) / math.sqrt(n) if is_bounded else np.full_like(points, math.inf)
     half = rule.half_widths(n) * errors
     sure = np.abs(points) > strict.half_widths(n) * errors
-    names = (_NAMES[column] for column in np.flatnonzero(told))
+    names = (_NAMES[column] for column in np.flatnonzero(positive))
     with np.errstate(over="ignore"):
         columns = zip(*(np.exp(logs).tolist() for logs in (points, points - half, points + half)), strict=True)
     return {
@@ -319,16 +319,16 @@ _TICKS_S = 0.05
 Amount = TypeVar("Amount", float, npt.NDArray[np.float64])
 
 
-def foreign_cpu_s(told: Callable[[str], Amount]) -> Amount:
+def foreign_cpu_s(counter: Callable[[str], Amount]) -> Amount:
     """Return the user CPU time of programs other than servers and pgbench, in seconds; NaN if unavailable.
 
     Kernel time is excluded: kernel threads encrypt, compress and write back on behalf of an arm. Counting that as
     foreign would penalise the arm that moves more data. The clocks of host and processes are separate, so the result
     may be slightly negative for a short window.
 
-    told: returns a counter by name, of one window or of each trial; NaN if unavailable.
+    counter: returns a counter by name, of one window or of each trial; NaN if unavailable.
     """
-    return told("host_cpu_user_s") - told("server_cpu_user_s") - told("client_cpu_user_s")
+    return counter("host_cpu_user_s") - counter("server_cpu_user_s") - counter("client_cpu_user_s")
 
 
 def is_disturbed(counters: Mapping[str, float], seconds: float, cpus: int) -> bool:

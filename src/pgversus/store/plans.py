@@ -105,7 +105,7 @@ def read_plans(database: sqlite3.Connection, context: int, *, arms: int) -> Capt
         )
         for arm, settings, statistics, *_ in found
     )
-    sampled = tuple(_SAMPLED.validate_json(document_without_secrets(told)) for *_, told in found if told is not None)
+    sampled = tuple(_SAMPLED.validate_json(document_without_secrets(text)) for *_, text in found if text is not None)
     numbers = {tuple(one.statement.number for one in arm.statements) for arm in captured}
     if [arm for arm, *_ in found] != list(range(arms)) or len(numbers) > 1 or len(sampled) not in (0, arms):
         raise ValueError(f"the plans of context {context} are not for the same statements on all of its arms")

@@ -104,8 +104,8 @@ class Results:
             for name, position in positions.items()
             if name not in self._known
         ]
-        told = {"finished_at": _now(), "wall_s": block.wall_s, "repeated_rounds": block.repeated_rounds}
-        rows.append(("block", {**at, **told}))
+        measured = {"finished_at": _now(), "wall_s": block.wall_s, "repeated_rounds": block.repeated_rounds}
+        rows.append(("block", {**at, **measured}))
         for trial in block.trials.values():
             rows.append(("trial", {**at, **_finished(trial), "counters": counters_blob(trial.counters, positions)}))
             rows.append(("latency_histogram", {**at, **_histogram(trial)}))

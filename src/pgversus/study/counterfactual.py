@@ -11,7 +11,7 @@ from pgversus.study.comparison import Comparison
 from pgversus.study.design import Design
 from pgversus.study.settings import Setting
 from pgversus.study.study import Context, Study
-from pgversus.study.workload import PgbenchWorkload, Script
+from pgversus.study.workload import Script, loads_of
 
 OLD_PLANS, BASELINE_AGAIN, CONTENDER_AGAIN = 0, 1, 2
 """The arms. Both others are compared with the contender that uses the baseline's plans."""
@@ -42,7 +42,7 @@ def counterfactual_study(
     context: Context,
     design: Design,
     contender: int,
-    recall: PlanRestoration,
+    restoration: PlanRestoration,
     *,
     blocks: int,
     rounds: int | None = None,
@@ -55,11 +55,10 @@ def counterfactual_study(
     """
     comparison = context.comparison
     old, new = comparison.baseline, comparison.arms[contender]
-    workload = new.workload
-    assert isinstance(workload, PgbenchWorkload)  # noqa: S101 - operations have no plans
-    if recall.rewrite is not None:
-        workload = replace(workload, scripts=(recall.rewrite,), rewrite=None)
-    own = {setting.name: setting for setting in (*new.settings, *recall.settings)}
+    (workload,) = loads_of([new.workload])
+    if restoration.rewrite is not None:
+        workload = replace(workload, scripts=(restoration.rewrite,), rewrite=None)
+    own = {setting.name: setting for setting in (*new.settings, *restoration.settings)}
     arms = (
         replace(
             new,
@@ -71,10 +70,10 @@ def counterfactual_study(
         replace(old, index=BASELINE_AGAIN),
         replace(new, index=CONTENDER_AGAIN),
     )
-    recalled = tuple(setting.name for setting in recall.settings) + (("workload",) if recall.rewrite else ())
+    restored = tuple(setting.name for setting in restoration.settings) + (("workload",) if restoration.rewrite else ())
     asked = Comparison(
         arms=arms,
-        factors=tuple(dict.fromkeys((*comparison.factors, *recalled))),
+        factors=tuple(dict.fromkeys((*comparison.factors, *restored))),
         design=replace(
             design,
             fixed_blocks=blocks,

@@ -234,10 +234,10 @@ _VACUUM = {
     "vacuum_elapsed_s": _cost_aside(N_("elapsed time of VACUUM"), "elapsed time reported by VACUUM", _SECONDS),
 }
 
-TOLD_BY_VACUUM = frozenset(_VACUUM)
+REPORTED_BY_VACUUM = frozenset(_VACUUM)
 """The counters that VACUUM (VERBOSE) prints when it is the measured operation; never available for a load."""
 
-TOLD_BY_HOST = frozenset(
+REPORTED_BY_HOST = frozenset(
     {"server_cpu_user_s", "server_cpu_system_s", "server_memory_peak_bytes", "session_memory_peak_bytes", *_HOST}
 )
 """The counters that the kernel provides, whatever the PostgreSQL version."""

@@ -7,6 +7,7 @@ windows to the load. Only the number of windows per block may depend on earlier 
 import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import ClassVar
 
 from pgversus.errors import StudyError
 from pgversus.study.metrics import MARGINS, Metric
@@ -21,6 +22,7 @@ MOST_CONTENDERS = 50
 DEFAULT_BUDGET_S = 15 * 60.0
 WARM_UP_S = 2.0
 _ROUNDS = 8
+_MOST_REPETITIONS = 2
 
 
 class WindowKind(StrEnum):
@@ -44,6 +46,59 @@ class StopReason(StrEnum):
     INTERRUPTED = "interrupted"
     FAILED = "failed"
     """Trials of one arm failed repeatedly."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UntilDecided:
+    """The usual stopping rule: from the fourth block on, stop when the answer is known or a limit is reached."""
+
+    max_blocks: int
+    budget_s: float
+
+    looks_once: ClassVar = False
+    first_look: ClassVar = FIRST_LOOK
+    """Blocks before the first look."""
+    reason_at_end: ClassVar = StopReason.DECIDED
+    """Why measuring stops once no contender needs more blocks."""
+
+    @property
+    def last_look(self) -> int:
+        """Blocks at the last possible look."""
+        return self.max_blocks
+
+    def reason_to_give_up(self, blocks: int) -> StopReason | None:
+        """Return why measuring stops after this many blocks although a contender needs more; None to go on."""
+        return StopReason.BLOCKS if blocks >= self.max_blocks else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixedBlocks:
+    """The stopping rule of --blocks: one look after a given number of blocks, however long they take."""
+
+    blocks: int
+
+    looks_once: ClassVar = True
+    budget_s: ClassVar = math.inf
+    reason_at_end: ClassVar = StopReason.BLOCKS
+    """Why measuring stops once no contender needs more blocks."""
+
+    @property
+    def first_look(self) -> int:
+        """Blocks before the first look."""
+        return self.blocks
+
+    @property
+    def last_look(self) -> int:
+        """Blocks at the last possible look."""
+        return self.blocks
+
+    def reason_to_give_up(self, blocks: int) -> StopReason | None:
+        """Return why measuring stops after this many blocks although a contender needs more; None to go on."""
+        # Blocks with a failed trial are repeated, up to a limit.
+        return StopReason.FAILED if blocks >= _MOST_REPETITIONS * self.blocks else None
+
+
+StoppingRule = UntilDecided | FixedBlocks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +128,7 @@ class Design:
     """Wall-clock budget for blocks, in seconds."""
     max_blocks: int = MOST_BLOCKS
     fixed_blocks: int | None = None
-    """Run exactly this many blocks and analyse once at the end; None checks after each block and stops when decided."""
+    """The number of blocks of `FixedBlocks`; None for `UntilDecided`."""
     seed: int = 0
     """Seed for everything random: order of arms, pgbench's keys."""
     warm_up_s: float = WARM_UP_S
@@ -86,6 +141,13 @@ class Design:
     client_processors: tuple[int, ...] = ()
     server_processors: tuple[int, ...] = ()
     """CPUs assigned on this host; empty without pinning."""
+
+    @property
+    def stopping_rule(self) -> StoppingRule:
+        """When measuring stops."""
+        if self.fixed_blocks is None:
+            return UntilDecided(max_blocks=self.max_blocks, budget_s=self.budget_s)
+        return FixedBlocks(blocks=self.fixed_blocks)
 
     @property
     def log_margin(self) -> float:
@@ -123,10 +185,15 @@ class DesignChoices:
     seed: int
     """Drawn at random by the caller if the user gave none."""
 
+    @property
+    def has_two_stopping_rules(self) -> bool:
+        """Whether the number of blocks is both fixed and limited."""
+        return self.fixed_blocks is not None and (self.budget_s is not None or self.max_blocks is not None)
+
 
 def design_of(choices: DesignChoices, *, is_open_loop: bool = False, is_operation: bool = False) -> Design:
     """Return the design for this kind of workload; StudyError for choices that exclude each other."""
-    check_one_design(choices)
+    _check_stopping_rule(choices)
     if is_operation:
         _check_windows(choices)
     metric = choices.metric or (Metric.TIME if is_operation else Metric.LATENCY_P95 if is_open_loop else Metric.TPS)
@@ -202,9 +269,8 @@ def _check_windows(choices: DesignChoices) -> None:
         )
 
 
-def check_one_design(choices: DesignChoices) -> None:
-    """Raise StudyError when the number of blocks is both fixed and limited."""
-    if choices.fixed_blocks is not None and (choices.budget_s is not None or choices.max_blocks is not None):
+def _check_stopping_rule(choices: DesignChoices) -> None:
+    if choices.has_two_stopping_rules:
         raise StudyError(
             "--blocks fixes the number of blocks, so it cannot be limited",
             slug="study-two-designs",

@@ -16,7 +16,6 @@ from pgversus.study.comparison import Arm
 from pgversus.study.servers import Checkout, Download, LocalPath, Release, RunningServer, ServerName, SourceBuild
 from pgversus.study.settings import Setting
 from pgversus.study.study import Study
-from pgversus.study.workload import Operation
 from pgversus.text.redaction import without_secrets
 
 
@@ -114,8 +113,7 @@ class _FirstReader(StrEnum):
 
 def _programs(arms: Iterable[Arm]) -> Iterator[tuple[str, ...]]:
     for workload in dict.fromkeys(arm.workload for arm in arms):
-        if isinstance(workload, Operation):
-            yield from (step.program for step in workload.steps if step.program)
+        yield from (step.program for step in workload.steps if step.program)
 
 
 def _texts(arms: Iterable[Arm], texts: Mapping[str, str]) -> Iterator[tuple[str, str, _FirstReader]]:
@@ -126,13 +124,11 @@ def _texts(arms: Iterable[Arm], texts: Mapping[str, str]) -> Iterator[tuple[str,
             yield PurePath(file.path).name, text, _FirstReader.PSQL
         yield from ((f"variable {name}", value, _FirstReader.NONE) for name, value in dataset.variables)
     for workload in dict.fromkeys(arm.workload for arm in arms):
-        if isinstance(workload, Operation):
-            yield from ((step.name, step.sql, _FirstReader.NONE) for step in workload.steps if step.sql is not None)
-            yield from (("verify", sql, _FirstReader.NONE) for sql in workload.verify)
-        else:
-            scripts = (*workload.scripts, *([workload.rewrite] if workload.rewrite is not None else []))
-            yield from ((one.name, one.text, _FirstReader.PGBENCH) for one in scripts if one.text is not None)
-            yield from ((f"variable {name}", value, _FirstReader.NONE) for name, value in workload.variables)
+        yield from ((step.name, step.sql, _FirstReader.NONE) for step in workload.steps if step.sql is not None)
+        yield from (("verify", sql, _FirstReader.NONE) for sql in workload.verify)
+        scripts = (*workload.scripts, *([workload.rewrite] if workload.rewrite is not None else []))
+        yield from ((one.name, one.text, _FirstReader.PGBENCH) for one in scripts if one.text is not None)
+        yield from ((f"variable {name}", value, _FirstReader.NONE) for name, value in workload.variables)
 
 
 # Usual names of compilers, with optional target prefix and version suffix. Other names count as programs to run.

@@ -11,12 +11,11 @@ from itertools import chain
 
 from pgversus.study.comparison import CacheState, Comparison
 from pgversus.study.dataset import Dataset
-from pgversus.study.design import FIRST_LOOK, Design
+from pgversus.study.design import Design
 from pgversus.study.servers import RunningServer, ServerName
 from pgversus.study.settings import Setting, shaping_settings
 from pgversus.study.study import Context, Study
 from pgversus.study.windows import FirstLoad, between_s, fit_windows
-from pgversus.study.workload import Operation, PgbenchWorkload
 
 CHEAP_COPY_BYTES = 1024**3
 """Larger copies of read-only loads are kept to the end; smaller ones at most as long as the same servers are used."""
@@ -57,7 +56,7 @@ def _copies_bytes(contexts: Sequence[Context]) -> float:
     Copies that are kept to the end all exist at once, shared by contexts on the same servers. Operations need one copy
     at a time, that of the current arm.
     """
-    loads = [one for one in contexts if isinstance(one.comparison.workload, PgbenchWorkload)]
+    loads = [one for one in contexts if not one.comparison.workload.runs_once]
     sets = dict.fromkeys(
         tuple((arm.server, arm.dataset, arm.settings) for arm in context.comparison.arms) for context in loads
     )
@@ -75,7 +74,7 @@ def _operation_bytes(contexts: Sequence[Context]) -> float:
         (
             _data_bytes(arm.dataset) + _WAL_BYTES
             for context in contexts
-            if isinstance(context.comparison.workload, Operation)
+            if context.comparison.workload.runs_once
             for arm in context.comparison.arms
         ),
         default=0.0,
@@ -155,8 +154,8 @@ def needs_of(study: Study) -> Needs:
     """Estimate the needs of a study."""
     ours = snapshots_of(study.contexts)
     parts = parts_of(study.contexts)
-    blocks = [(context.comparison, _least_blocks(context.comparison)) for context in study.contexts]
-    is_fixed = all(comparison.design.fixed_blocks is not None for comparison, _ in blocks)
+    blocks = [(one.comparison, one.comparison.design.stopping_rule.first_look) for one in study.contexts]
+    is_fixed = all(comparison.design.stopping_rule.looks_once for comparison, _ in blocks)
     return Needs(
         snapshots=len(ours),
         disk_bytes=max(map(disk_bytes, parts), default=0.0),
@@ -168,10 +167,6 @@ def needs_of(study: Study) -> Needs:
         least_s=sum(_block_s(comparison, len(blocks)) * count for comparison, count in blocks),
         most_s=None if is_fixed else study.budget_s,
     )
-
-
-def _least_blocks(comparison: Comparison) -> int:
-    return comparison.design.fixed_blocks or FIRST_LOOK
 
 
 def _block_s(comparison: Comparison, contexts: int) -> float:
@@ -187,7 +182,7 @@ def _block_s(comparison: Comparison, contexts: int) -> float:
 def _fitted(comparison: Comparison, contexts: int) -> Design:
     """Return the design with the windows of a fast read-only load."""
     workload = comparison.baseline.workload
-    if not isinstance(workload, PgbenchWorkload):
+    if workload.runs_once:
         return comparison.design
     is_cold = comparison.cache is CacheState.COLD
     load = FirstLoad(

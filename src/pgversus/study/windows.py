@@ -246,7 +246,7 @@ def _long(design: Design, load: FirstLoad, *, arms: int, contexts: int) -> Desig
 
 def _affordable_window_s(design: Design, arms: int, contexts: int) -> float:
     """Return the longest window for which two per arm and block use half of a context's budget up to the first look."""
-    if design.fixed_blocks is not None:
+    if design.stopping_rule.looks_once:
         return math.inf
     return float(design.budget_s / contexts // (arms * 2 * 2 * FIRST_LOOK))
 
@@ -294,7 +294,7 @@ def _asked(design: Design) -> str:
 def check_budget(design: Design, arms: int) -> None:
     """Raise StudyError when the budget is too short for the load of one block."""
     least_s = arms * design.measured_s_per_block
-    if design.fixed_blocks is None and least_s > design.budget_s:
+    if least_s > design.stopping_rule.budget_s:
         raise StudyError(
             "the budget ends before the first block",
             slug="study-hopeless-budget",

@@ -5,11 +5,14 @@ starts from, so each repetition begins on a fresh copy.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import PurePath
+from typing import ClassVar
 
 from pgversus.errors import StudyError
+from pgversus.study.metrics import Metric
 from pgversus.text.redaction import holds_secret
 from pgversus.text.sql import without_quoted
 
@@ -24,19 +27,6 @@ class Step:
     """One SQL statement; None for a program."""
     program: tuple[str, ...] = ()
     """A program and its arguments, run with the arm's connection in PGHOST, PGPORT, PGUSER and PGDATABASE."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Operation:
-    """Steps that run once, one after another, in one session. Their total time is compared."""
-
-    name: str
-    steps: tuple[Step, ...]
-    verify: tuple[str, ...] = ()
-    """SQL that must return only true after the operation; otherwise the trial fails."""
-
-    clients = 1
-    """An operation has one session, counted like the clients of a load."""
 
 
 class QueryMode(StrEnum):
@@ -98,12 +88,24 @@ class PgbenchWorkload:
     """An equivalent script that a newer server plans as an older one planned the original. No arm runs it; it serves to
     measure the effect of plan changes."""
 
+    main_metric: ClassVar = Metric.TPS
+    runs_once: ClassVar = False
+    runs_pgbench: ClassVar = True
+    has_plans: ClassVar = True
+    steps: ClassVar[tuple[Step, ...]] = ()
+    verify: ClassVar[tuple[str, ...]] = ()
+
     @property
     def name(self) -> str:
         """The names of the scripts, joined as pgbench would receive them."""
         return ", ".join(
             script.name if script.weight is None else f"{script.name}@{script.weight}" for script in self.scripts
         )
+
+    @property
+    def short_name(self) -> str:
+        """The name without folders, for titles."""
+        return PurePath(self.name).name
 
     def pgbench_arguments(self, scripts: Sequence[str]) -> list[str]:
         """Return pgbench's arguments for this load. scripts: `-b` and `-f` with values, in the order of the mix."""
@@ -133,8 +135,57 @@ class PgbenchWorkload:
         return self.rate is not None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """Steps that run once, one after another, in one session. Their total time is compared."""
+
+    name: str
+    steps: tuple[Step, ...]
+    verify: tuple[str, ...] = ()
+    """SQL that must return only true after the operation; otherwise the trial fails."""
+
+    main_metric: ClassVar = Metric.TIME
+    runs_once: ClassVar = True
+    runs_pgbench: ClassVar = False
+    has_plans: ClassVar = False
+    clients: ClassVar = 1
+    """An operation has one session, counted like the clients of a load."""
+    threads: ClassVar = 1
+    scripts: ClassVar[tuple[Script, ...]] = ()
+    variables: ClassVar[tuple[tuple[str, str], ...]] = ()
+    rate: ClassVar = None
+    scale: ClassVar = None
+    rewrite: ClassVar = None
+    is_open_loop: ClassVar = False
+
+    @property
+    def short_name(self) -> str:
+        """The name, for titles."""
+        return self.name
+
+
 Workload = PgbenchWorkload | Operation
-"""A load runs continuously and is measured in windows; an operation runs once on a given state."""
+"""A load runs continuously and is measured in windows; an operation runs once on a given state.
+
+Both have these attributes, so that few places need to know which one they have:
+
+- `main_metric`: its usual metric: tps, or the time of an operation.
+- `runs_once`: whether a block runs it once, on a fresh copy of the data, instead of in windows.
+- `runs_pgbench`: whether pgbench sends its statements, so that the version of pgbench matters.
+- `has_plans`: whether its statements have plans that are captured and compared.
+- `scripts`, `variables`, `rate`, `scale`, `rewrite` of a load, and `steps`, `verify` of an operation: empty in the
+  other one.
+"""
+
+
+def loads_of(workloads: Iterable[Workload]) -> list[PgbenchWorkload]:
+    """Return the loads among the workloads: all or none of them, for the arms of a comparison."""
+    return [one for one in workloads if isinstance(one, PgbenchWorkload)]
+
+
+def operations_of(workloads: Iterable[Workload]) -> list[Operation]:
+    """Return the operations among the workloads: all or none of them, for the arms of a comparison."""
+    return [one for one in workloads if isinstance(one, Operation)]
 
 
 def find_builtin(text: str) -> str:

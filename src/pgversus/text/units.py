@@ -3,6 +3,7 @@
 import math
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from pgversus.errors import StudyError
 from pgversus.text.translation import _
@@ -29,9 +30,14 @@ def parse_duration(text: str, flag: str) -> float:
             where=f"{flag} {text}",
             found=f'"{text}"',
             expected="a number of seconds, or with a unit: 90s, 15m, 2h; at most 30 days",
-            to_do=f"{flag} 15m",
+            to_do=_given(flag, "15m"),
         )
     return seconds
+
+
+def _given(name: str, value: str) -> str:
+    """Return how a value is given: `--budget 15m` for an option, `budget = "15m"` for a key of a file."""
+    return f"{name} {value}" if name.startswith("-") else f'{name} = "{value}"'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +65,7 @@ def parse_window(text: str, flag: str) -> WindowLength:
         where=f"{flag} {text}",
         found=f'"{text}"',
         expected=f"{_LEAST_MS}ms to 999ms, whole seconds, or a number of transactions per client: 20tx",
-        to_do=f"{flag} 50ms",
+        to_do=_given(flag, "50ms"),
     )
 
 
@@ -88,7 +94,7 @@ def parse_processors(text: str, flag: str) -> tuple[int, ...]:
             where=f"{flag} {text}",
             found=f'"{text}"',
             expected="auto, off, or CPU numbers for the client: 0 or 0,2 or 0-3",
-            to_do=f"{flag} auto",
+            to_do=_given(flag, "auto"),
         )
     return tuple(sorted(found))
 
@@ -103,7 +109,7 @@ def parse_whole_seconds(text: str, flag: str) -> float:
             where=f"{flag} {text}",
             found=f"{seconds:g} s",
             expected="1, 2, 3, ... seconds, as for pgbench's -T",
-            to_do=f"{flag} {max(1, round(seconds))}",
+            to_do=_given(flag, f"{max(1, round(seconds))}"),
         )
     return seconds
 
@@ -114,13 +120,14 @@ def parse_share(text: str, flag: str) -> float:
     value = float(match[1]) if match else 0.0
     is_fraction = match is not None and not match[2] and value < 1
     if match is None or not 0 < value <= 100 or is_fraction:  # noqa: PLR2004 - percent
+        examples = (f"{value:g}%", f"{100 * value:g}%") if is_fraction and value else ("2%",)
         raise StudyError(
             f'invalid margin "{text}"',
             slug="study-bad-margin",
             where=f"{flag} {text}",
             found=f'"{text}"',
             expected="a percentage above 0 and up to 100; with a % sign below 1, because 0.02 might mean 2 %",
-            to_do=f"{flag} {value:g}% or {flag} {100 * value:g}%" if is_fraction and value else f"{flag} 2%",
+            to_do=" or ".join(_given(flag, example) for example in examples),
         )
     return value / 100
 
@@ -146,7 +153,6 @@ def parse_size(text: str, name: str) -> int:
 _MINUTE_S, _HOUR_S = 60, 3600
 _THOUSAND = 1000
 FACTOR_FROM = 2.0
-# From this factor on, "2.4x" is easier to read than "+140 %".
 _SMALL = 0.1
 _SAYS_NOTHING = 10_000
 # Bounds this far apart are left out of tables; the JSON document has them.
@@ -211,26 +217,43 @@ def factor(ratio: float) -> str:
     return _("{factor}x", factor=significant(ratio))
 
 
-def change_interval(low: float | None, high: float | None) -> str:
-    """Format the bounds of a ratio in the same form; empty without bounds, or if they are too far apart."""
-    bounds = change_bounds(low, high)
-    return f"[{bounds[0]}, {bounds[1]}]" if bounds else ""
+class RatioTexts(NamedTuple):
+    """A ratio and its bounds as text, all in the same form."""
+
+    value: str
+    low: str
+    high: str
+    """The bounds are both empty if they are unknown, or too far apart to say anything."""
+
+    @property
+    def interval(self) -> str:
+        """`[-2.0 %, +3.0 %]`; empty without bounds."""
+        return f"[{self.low}, {self.high}]" if self.low else ""
 
 
-def change_bounds(low: float | None, high: float | None) -> tuple[str, str] | None:
-    """Format both bounds separately; None if `change_interval` would be empty."""
-    if low is None or high is None or high > _SAYS_NOTHING * low:
-        return None
-    if high >= FACTOR_FROM:
-        return factor(low), factor(high)
-    return _less_or_more(low), _less_or_more(high)
+def ratio_texts(value: float, low: float | None, high: float | None, *, as_factors: bool | None = None) -> RatioTexts:
+    """Format a ratio and its bounds: as factors if the ratio or a bound is at least 2, otherwise as changes.
+
+    as_factors: whether to use factors; None to decide by these numbers.
+    """
+    if low is None or high is None or not has_bounds(low, high):
+        low = high = None
+    if as_factors is None:
+        as_factors = shows_factors(value, high)
+    form = factor if as_factors else _less_or_more
+    if low is None or high is None:
+        return RatioTexts(form(value), "", "")
+    return RatioTexts(form(value), form(low), form(high))
 
 
-def factor_interval(low: float | None, high: float | None) -> str:
-    """Return the bounds of a ratio as factors; empty where change_interval is."""
-    return (
-        f"[{factor(low)}, {factor(high)}]" if low is not None and high is not None and change_bounds(low, high) else ""
-    )
+def has_bounds(low: float, high: float) -> bool:
+    """Return whether the bounds of a ratio are close enough to say anything."""
+    return high <= _SAYS_NOTHING * low
+
+
+def shows_factors(value: float, high: float | None) -> bool:
+    """Return whether a ratio with this upper bound is easier to read as a factor: `2.4x` than `+140 %`."""
+    return max(value, high or 0.0) >= FACTOR_FROM
 
 
 def _less_or_more(ratio: float) -> str:

@@ -20,7 +20,7 @@ from pgversus.study.workload import PgbenchWorkload, QueryMode, Script
 from pgversus.text.sql import QUOTE, Quotes, without_comments
 from pgversus.workload.pgbench import error_words
 
-_TOLD = re.compile(r"^pgbench: (?:debug: )?client \d+ (sending|\w+)\b ?", re.MULTILINE)
+_SENT_LINE = re.compile(r"^pgbench: (?:debug: )?client \d+ (sending|\w+)\b ?", re.MULTILINE)
 _SENDING = "sending"
 _HEAD_OF_BUILTIN = re.compile(r"\A-- .*\n")
 _TOKEN = re.compile(
@@ -43,7 +43,7 @@ def shown_script(text: str) -> str:
     return _HEAD_OF_BUILTIN.sub("", text)
 
 
-def telling_command(  # all other options are those of the load
+def recording_command(  # all other options are those of the load
     *,
     pgbench: Path,
     conninfo: str,
@@ -72,10 +72,10 @@ def telling_command(  # all other options are those of the load
 
 def sent_statements(stderr: str) -> list[str]:
     """Return the statements that pgbench reports as sent, without transaction commands."""
-    told = list(_TOLD.finditer(stderr))
-    starts = [*(match.start() for match in told), len(stderr)]
+    lines = list(_SENT_LINE.finditer(stderr))
+    starts = [*(match.start() for match in lines), len(stderr)]
     sent = [
-        stderr[match.end() : end].strip() for match, end in zip(told, starts[1:], strict=True) if match[1] == _SENDING
+        stderr[match.end() : end].strip() for match, end in zip(lines, starts[1:], strict=True) if match[1] == _SENDING
     ]
     return [text.rstrip(";").rstrip() for text in sent if not _TRANSACTION.match(text)]
 
@@ -161,7 +161,7 @@ def statements_of(workload: PgbenchWorkload, client: Client, target: Target, scr
     client.user.let_through(scratch)
     found = []
     for script in workload.scripts:
-        file = scratch / "told.sql"
+        file = scratch / "sent.sql"
         write_for(client.user, file, in_one_transaction(_text(script, client)).encode())
         texts = _sent(script, workload, client, target, file, QueryMode.SIMPLE)
         templates: list[str] = []
@@ -183,7 +183,7 @@ def _statement(script: Script, number: int, text: str, template: str | None) -> 
 def _sent(
     script: Script, workload: PgbenchWorkload, client: Client, target: Target, file: Path, query_mode: QueryMode
 ) -> list[str]:
-    arguments = telling_command(
+    arguments = recording_command(
         pgbench=client.pgbench,
         conninfo=target.conninfo,
         script=file,
@@ -202,7 +202,7 @@ def _sent(
     if not finished.succeeded:
         raise WorkloadError(
             "a script cannot be run in one transaction to capture its statements",
-            slug="workload-not-told",
+            slug="workload-statements-unknown",
             where=script.name,
             found=error_words(finished.stderr) or f"pgbench exited with code {finished.exit_code}",
             expected="statements that can be rolled back",

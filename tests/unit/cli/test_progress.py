@@ -437,7 +437,7 @@ def test_lines_of_progress_contain_no_password(is_terminal: bool) -> None:  # no
         arm=1, phase=Phase.MEASURE, words="a://u:Geheim99@h: LINE 1: ALTER ROLE u PASSWORD 'Geheim99'"
     )
     with TerminalProgress(SafeConsole(file=file, force_terminal=is_terminal, width=200)) as progress:
-        progress.say("left out: archive_command=PGPASSWORD=Geheim99 cp")
+        progress.say("skipped: archive_command=PGPASSWORD=Geheim99 cp")
         progress.begin_blocks(context, ASKED)
         progress.doing("17.8: password=Geheim99")
         progress.block_finished(context, Block(number=1, trials={}, failures=(failure,)), {}, 44.0)

@@ -16,7 +16,7 @@ from pgversus.errors import StoreError
 from pgversus.host.files import file_sha256
 from pgversus.study.dataset import SetupFile, setup_file
 from tests.real_results import unpacked
-from tests.unit.lab.test_answer import one_block
+from tests.unit.answers.test_read import one_block
 
 
 @pytest.fixture
@@ -130,6 +130,7 @@ def test_the_text_of_a_file_is_shown_without_passwords(tmp_path: Path) -> None:
     assert unchanged_text(stored) is None
 
 
+@pytest.mark.slow
 def test_a_report_does_not_depend_on_the_order_of_sets(tmp_path: Path) -> None:
     folder = unpacked("versions-15-to-18", tmp_path / "results")
     command = [sys.executable, "-m", "pgversus.cli.main", "report", str(folder), "--lang", "en"]

@@ -87,7 +87,7 @@ def test_a_changed_build_is_reported_and_fails(cache: Cache) -> None:
 def test_an_unknown_name_is_not_verified() -> None:
     ended = typed("verify", "zonky-17.9")
     assert isinstance(ended.exception, StudyError)
-    assert (ended.exception.slug, ended.exception.to_do) == ("cache-unknown-name", "zonky-17.8, if that is meant")
+    assert (ended.exception.slug, ended.exception.to_do) == ("cache-unknown-name", "did you mean zonky-17.8?")
 
 
 @pytest.mark.usefixtures("cache")

@@ -81,7 +81,7 @@ def test_the_estimate_of_a_context_is_computed_once_for_each_number_of_blocks(mo
 
 
 def test_no_estimate_is_computed_without_an_observer() -> None:
-    def look_out() -> TimeEstimate:
+    def estimate() -> TimeEstimate:
         raise AssertionError
 
-    NoProgress().time_estimate(look_out)
+    NoProgress().time_estimate(estimate)

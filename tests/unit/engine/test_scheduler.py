@@ -647,8 +647,8 @@ def test_observers_learn_of_earlier_blocks_and_then_of_the_progress_of_the_study
             super().resumed(context, comparison, looks)
             resumed.append(context.number)
 
-        def time_estimate(self, look_out: Callable[[], TimeEstimate]) -> None:
-            told.append(look_out())
+        def time_estimate(self, estimate: Callable[[], TimeEstimate]) -> None:
+            told.append(estimate())
 
         def block_finished(self, context: Context, block: Block, looks: Mapping[int, Look], elapsed_s: float) -> None:
             super().block_finished(context, block, looks, elapsed_s)

@@ -6,15 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from pgversus.answers.plans import compared, restoration_of
+from pgversus.answers.read import read_answer
 from pgversus.engine.progress import NoProgress
 from pgversus.errors import WorkloadError
-from pgversus.lab.answer import read_answer
 from pgversus.lab.attribution import attribute
-from pgversus.lab.compared_plans import compared
 from pgversus.lab.resume import without_secrets
 from pgversus.records.plans import Candidate, CapturedPlans, OverrideReason, PlanOverride
 from pgversus.records.preparation import ArmFacts, Preparation
-from pgversus.report.plans import recall_of
 from pgversus.store.folder import FILE_NAME, NOT_ATTRIBUTED, attribution_folder
 from pgversus.store.writing import Results
 from pgversus.study.counterfactual import PlanRestoration
@@ -104,7 +103,7 @@ def test_decided_contender_with_a_restorable_plan_is_measured_once(tmp_path: Pat
     assert second.attributed == {}
     for one in (first, third):
         assert one.attributed[1].found is not None
-        assert one.attributed[1].recall == "enable_x = off"
+        assert one.attributed[1].restoration == "enable_x = off"
         assert one.attributed[1].wall_s == 120.0
 
 
@@ -183,7 +182,7 @@ def jit(value: str) -> PlanOverride:
 
 
 @pytest.mark.parametrize(
-    ("plans", "workload", "recall"),
+    ("plans", "workload", "restoration"),
     [
         (
             plans_of(OLD, NEW, undone_by=OFF),
@@ -209,9 +208,9 @@ def jit(value: str) -> PlanOverride:
     ],
 )
 def test_changed_plans_are_restored_together_or_not_at_all(
-    plans: CapturedPlans, workload: PgbenchWorkload, recall: PlanRestoration | None
+    plans: CapturedPlans, workload: PgbenchWorkload, restoration: PlanRestoration | None
 ) -> None:
-    assert recall_of(compared(("16", "17"), plans).compared, workload) == recall
+    assert restoration_of(compared(("16", "17"), plans).compared, workload) == restoration
 
 
 def test_uris_of_external_servers_come_from_the_study_not_the_results(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pgversus.builds.ready_made import Choice, installed
 from pgversus.errors import StudyError
 from pgversus.host.directories import Cache
 from pgversus.lab.inventory import cached_things, named, take_out
-from pgversus.report.inventory import CachedKind
+from pgversus.records.inventory import CachedKind
 from pgversus.study.servers import BuildFamily, Version
 from tests.unit.data.kept import cache_in, kept, recipe
 

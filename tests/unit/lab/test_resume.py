@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from pgversus.answers.read import state_so_far
 from pgversus.errors import StoreError
 from pgversus.lab.results_writer import ResultsWriter
 from pgversus.lab.resume import (
     changes_between,
     check_same_study,
     loaded_before,
-    state_so_far,
     without_secrets,
     worn_before,
 )

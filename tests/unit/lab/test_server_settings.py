@@ -85,7 +85,7 @@ def test_a_setting_that_no_server_has_is_refused_once_even_if_missing_ones_are_s
             with_possible_settings(asked, Servers())
         assert caught.value.slug == "study-setting-refused"
         assert caught.value.where == "io_combine_limit = 0, 1, 2, on arm0, arm1, arm2"
-        assert caught.value.to_do == "io_method, if that is meant"
+        assert caught.value.to_do == "did you mean io_method?"
 
 
 def test_skipping_is_suggested_only_if_another_server_has_the_setting() -> None:

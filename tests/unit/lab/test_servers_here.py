@@ -16,7 +16,7 @@ from pgversus.host.directories import Cache
 from pgversus.host.identity import ServerUser
 from pgversus.lab import inventory as module
 from pgversus.lab.inventory import installed_servers, named_builds, verified
-from pgversus.report.inventory import ServerHere
+from pgversus.records.inventory import ServerHere
 from pgversus.study.build_options import USUAL_MANNER, BuildManner, BuildOptions, BuildProfile, BuildSystem
 
 
@@ -119,7 +119,7 @@ def test_builds_are_named_as_they_are_shown(cache: Cache) -> None:
 
 @pytest.mark.parametrize(
     ("name", "to_do"),
-    [("zonky-16.5", "zonky-16.4, if that is meant"), ("17", "list the servers with: pgversus servers")],
+    [("zonky-16.5", "did you mean zonky-16.4?"), ("17", "list the servers with: pgversus servers")],
 )
 def test_an_unknown_name_is_answered_with_the_nearest(cache: Cache, name: str, to_do: str) -> None:
     make(cache, "zonky-16.4")

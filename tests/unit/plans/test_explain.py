@@ -157,6 +157,7 @@ def test_a_damaged_plan_is_read_or_rejected(data: st.DataObject) -> None:
     assert slug in ("", "plan-none", "plan-malformed", "plan-no-json", "plan-cut-off")
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_a_plan_with_one_changed_value_is_read_or_rejected(data: st.DataObject) -> None:
     document = json.loads(PRINTED)
@@ -167,6 +168,7 @@ def test_a_plan_with_one_changed_value_is_read_or_rejected(data: st.DataObject) 
     assert read_or_refused(json.dumps(document), USUAL) in ("", "plan-malformed")
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_a_plan_with_many_changed_values_is_read_or_rejected(data: st.DataObject) -> None:
     document = copy.deepcopy(data.draw(st.sampled_from(REAL))["17"])
@@ -179,6 +181,7 @@ def test_a_plan_with_many_changed_values_is_read_or_rejected(data: st.DataObject
     assert read_or_refused(json.dumps(document), USUAL) in ("", "plan-malformed", "plan-none")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "root",
     [

@@ -190,7 +190,7 @@ def test_each_differing_configure_option_is_a_separate_difference() -> None:
 def test_unreadable_configure_options_are_not_a_difference_and_hide_none() -> None:
     assert differences([fingerprint(), configured(None)], ()) == ()
     (found,) = differences([fingerprint(), configured(None), configured("'--with-icu'")], ())
-    assert (found.name, found.values) == ("--with-lz4", ("yes", "not told", ""))
+    assert (found.name, found.values) == ("--with-lz4", ("yes", "not reported", ""))
 
 
 def test_a_different_encoding_or_collation_is_a_difference_of_the_database() -> None:

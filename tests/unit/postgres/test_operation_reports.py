@@ -7,7 +7,7 @@ import pytest
 
 from pgversus.postgres import operation_reports
 from pgversus.postgres.operation_reports import _sentence, vacuum_counters
-from pgversus.study.counters import TOLD_BY_VACUUM
+from pgversus.study.counters import REPORTED_BY_VACUUM
 from tests.builders import DATA
 
 FOLDER = DATA / "vacuum"
@@ -137,7 +137,7 @@ def test_until_14_the_time_of_truncation_is_added() -> None:
 
 
 def test_every_counter_is_described() -> None:
-    assert {name for path in CASES for name in vacuum_counters(notices(path))} == TOLD_BY_VACUUM
+    assert {name for path in CASES for name in vacuum_counters(notices(path))} == REPORTED_BY_VACUUM
 
 
 def test_unknown_lines_and_a_different_order_have_no_effect() -> None:

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from pgversus.records.preparation import Caveat, Difference
+from pgversus.answers.answer import Answer, Caveat
+from pgversus.records.preparation import Difference
 from pgversus.records.trials import Block, FailedTrial, Phase
-from pgversus.report.answer import Answer
 from pgversus.study.dataset import Dataset, SetupFile
 from pgversus.study.design import Design, StopReason
 from pgversus.study.metrics import Metric
@@ -89,7 +89,7 @@ def too_few() -> Answer:
 
 def interrupted() -> Answer:
     """Ctrl-C before the first block ended."""
-    caveat = Caveat(slug="interrupted", text="interrupted: the verdicts are preliminary")
+    caveat = Caveat(slug="interrupted")
     return answer([], stopped=StopReason.INTERRUPTED, caveats=[caveat])
 
 
@@ -102,11 +102,8 @@ def invalid() -> Answer:
         )
         for n in range(1, 6)
     ]
-    caveat = Caveat(
-        slug="failed-trials",
-        arm=1,
-        text=f"5 of 5 trials of 17.8 failed and were discarded; the first failed during warm-up: {words}",
-    )
+    values = {"arm": "17.8", "failed": 5, "blocks": 5, "phase": Phase.WARM_UP, "failure": words}
+    caveat = Caveat(slug="failed-trials", arm=1, values=values)
     return answer(
         blocks,
         comparison(("16.12", "17.8", "18.6")),
@@ -118,8 +115,9 @@ def invalid() -> Answer:
 
 def mixed_builds() -> Answer:
     """A clear difference with a grave caveat."""
-    caveat = Caveat(slug="mixed-builds", arm=1, text="16.12 (zonky) and 17.8 (wheel) were built differently")
-    return answer(steady(1.1), caveats=[caveat])
+    origins = {"baseline_origin": "zonky", "contender_origin": "wheel"}
+    values = {"baseline": "16.12", "contender": "17.8", **origins, "parts": [("compiler", "gcc 7.5.0", "gcc 12.2.0")]}
+    return answer(steady(1.1), caveats=[Caveat(slug="mixed-builds", arm=1, values=values)])
 
 
 def tail_latency() -> Answer:

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from pgversus.lab.caveats import caveats
-from pgversus.lab.compared_plans import compared
+from pgversus.answers.answer import Answer, AttributionResult, StudyAnswer, Unanswered
+from pgversus.answers.caveats import caveats
+from pgversus.answers.plans import ComparedPlans, PlansAnswer, compared
 from pgversus.records.plans import (
     Candidate,
     CapturedPlans,
@@ -15,8 +16,6 @@ from pgversus.records.plans import (
 )
 from pgversus.records.preparation import RUNNING_SERVER, ArmFacts, BuiltFrom, Difference, Preparation
 from pgversus.records.trials import Block, FailedTrial, Phase, Trial
-from pgversus.report.answer import Answer, AttributionResult, StudyAnswer, Unanswered
-from pgversus.report.plans import ComparedPlans, PlansAnswer
 from pgversus.stats.attribution import Attribution, Bounded
 from pgversus.stats.confidence import Verdict
 from pgversus.stats.effects import Samples
@@ -46,8 +45,8 @@ def whole_studies() -> Iterator[StudyAnswer]:
     """Yield studies of loads, of operations, of very many verdicts, and of one context."""
     loads = [_told(CASES[name]()) for name in ("faster", "slower_by_half", "equivalent", "undecided", "invalid")]
     lost = [
-        Unanswered(context=loads[0].context, failed=True, words="'8.3'"),
-        Unanswered(context=replace(loads[0].context, levels=()), failed=False, words="'9.0'"),
+        Unanswered(context=loads[0].context, failure="'8.3'", stopped=StopReason.BUDGET),
+        Unanswered(context=replace(loads[0].context, levels=()), failure=None, stopped=StopReason.BUDGET),
     ]
     skipped = [Skipped(label="16.12", reason="17")]
     yield study_answer(
@@ -285,8 +284,13 @@ def _with_plans() -> list[Answer]:
             for at in (-9, -1)
             for share, rest in zip((*shares, shares[0]), Verdict, strict=True)
         ]
-        failed = AttributionResult(recall="", found=None, failure="'no room'", wall_s=0.0)
-        found.append(replace(found[-1], attributed={1: failed}))
+        failed = AttributionResult(restoration="", found=None, failure="'no room'", wall_s=0.0)
+        without = (
+            failed,
+            replace(failed, failure="", blocks=3, stopped=StopReason.INTERRUPTED),
+            replace(failed, failure="", stopped=StopReason.BUDGET),
+        )
+        found += [replace(found[-1], attributed={1: one}) for one in without]
     return found
 
 
@@ -304,7 +308,7 @@ def _attributed(share: tuple[float, float, float] | None, rest: Verdict, *, is_f
         blocks=1 if share is None else 8,
     )
     return AttributionResult(
-        recall="enable_x = off", found=found, failure="", wall_s=61.0, results="r", needs_check=True
+        restoration="enable_x = off", found=found, failure="", wall_s=61.0, results="r", needs_check=True
     )
 
 

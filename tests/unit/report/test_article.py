@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.records.preparation import RUNNING_SERVER, Difference
-from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.article.figures import Form, cases
 from pgversus.report.article.page import article
 from pgversus.report.markdown import fenced, folded
@@ -21,7 +21,7 @@ from pgversus.text.translation import Language, use_language
 from tests.builders import answer, comparison, judged_by, latency_block, rate_block, study_answer
 from tests.unit.report.cases import CASES, noisy, steady
 from tests.unit.report.richest import whole_studies
-from tests.unit.report.test_told import MARK_UP, NAMES, UNITS, Bracketed, slugs, untold
+from tests.unit.report.test_languages import MARK_UP, NAMES, UNITS, Bracketed, slugs, untold
 
 LOAD = PgbenchWorkload(scripts=(Script(name="/x/q.sql", text="SELECT 1;\n"),), clients=4)
 FENCE = re.compile(r"^(`{3,})\w*\n.*?^\1$", re.MULTILINE | re.DOTALL)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from pgversus.report.answer import Answer, StudyAnswer
+from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.report.markdown import markdown
 from pgversus.report.sweeps import heat_colour, heat_maps
 from tests.builders import answer, study_answer

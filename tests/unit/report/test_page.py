@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
+from pgversus.answers.answer import Answer, StudyAnswer, Unanswered
+from pgversus.records.plans import StatementName
 from pgversus.records.preparation import RUNNING_SERVER
 from pgversus.records.trials import LatencyHistogram, merge
-from pgversus.report.answer import Answer, StudyAnswer, Unanswered
 from pgversus.report.charts.export import study_charts
 from pgversus.report.html import data_text, inlined
 from pgversus.report.json_document import study_document
@@ -28,12 +29,12 @@ from pgversus.study.settings import Setting
 from pgversus.study.study import Invocation
 from pgversus.study.workload import PgbenchWorkload, Script
 from pgversus.text.translation import Language, use_language
-from pgversus.text.units import change, change_interval
+from pgversus.text.units import ratio_texts
 from tests.builders import answer, comparison, judged_by, open_loop, rate_block, study_answer
 from tests.unit.report import cases
 from tests.unit.report.pages import Page, read_page
 from tests.unit.report.richest import all_plans, whole_studies
-from tests.unit.report.test_told import MARK_UP, NAMES, UNITS, Bracketed, slugs, untold
+from tests.unit.report.test_languages import MARK_UP, NAMES, UNITS, Bracketed, slugs, untold
 
 SECTIONS = ["answer", "verdicts", "trust", "sweeps", "latency", "why", "environment", "method", "published", "repeat"]
 HOSTILE = "</script><script>window.pwned=1</script><img src=x onerror=window.pwned=1>\x1b[2J\u202e\"'`${x}{{7*7}}"
@@ -72,6 +73,7 @@ def test_a_page_starts_with_the_answer_and_ends_with_how_to_repeat_it(page: Page
     assert [name for name in found if name in SECTIONS] == SECTIONS
 
 
+@pytest.mark.slow
 def test_every_study_has_a_page_with_a_figure_per_chart() -> None:
     for whole in whole_studies():
         made = read_page(page_html(whole))
@@ -125,7 +127,8 @@ def hostile_study() -> StudyAnswer:
     told = replace(one, comparison=asked, blocks=blocks, arms=facts, client=HOSTILE, host={"cpu_model": HOSTILE})
     plans = all_plans()
     labels = (arms[0].label, arms[2].label)
-    pair = tuple(replace(each, statement=HOSTILE + "y" * 1_000_000, labels=labels) for each in plans.compared[:3])
+    name = StatementName(number=1, text=HOSTILE + "y" * 1_000_000)
+    pair = tuple(replace(each, statement=name, labels=labels) for each in plans.compared[:3])
     told = with_latencies(replace(told, plans=lambda: replace(plans, compared=pair)))
     whole = study_answer([told])
     (placed,) = whole.answers
@@ -178,7 +181,8 @@ def test_every_ratio_of_the_page_equals_that_of_the_document_and_of_the_trials(p
     for verdict, one in zip(verdicts, whole.answers, strict=True):
         row = drawn[verdict["context"]]
         assert (row["ratio"], row["low"], row["high"]) == (verdict["ratio"], verdict["low"], verdict["high"])
-        assert {change(verdict["ratio"]), change_interval(verdict["low"], verdict["high"])} <= set(page.texts)
+        shown = ratio_texts(verdict["ratio"], verdict["low"], verdict["high"])
+        assert {shown.value, shown.interval} <= set(page.texts)
         assert verdict["ratio"] == pytest.approx(recomputed(one), rel=1e-12)
 
 
@@ -234,6 +238,7 @@ def test_percentiles_are_computed_from_all_transactions(page: Page) -> None:
         assert 1.01**place * 0.999 <= 1000 * row["ms"] <= 1.01 ** (place + 1) * 1.001
 
 
+@pytest.mark.slow
 def test_a_page_is_translated_completely() -> None:
     allowed = NAMES | UNITS | MARK_UP | slugs() | {"pgversus", "SHA-256", "tps", "s.toml", "title", "run", "work_mem"}
     allowed |= {f"p{q}" for q in ("75", "90", "99.5", "99.9", "99.95", "99.99", "99.999")}
@@ -290,11 +295,11 @@ def test_one_binary_under_two_names_is_the_same_server() -> None:
 
 @pytest.mark.parametrize("failed", [True, False])
 def test_a_study_without_measurements_is_not_valid(failed: bool) -> None:  # noqa: FBT001
-    lost = Unanswered(context=cases.faster().context, failed=failed, words="no room")
+    lost = Unanswered(context=cases.faster().context, failure="no room" if failed else None, stopped=StopReason.BUDGET)
     text = text_of(study_answer([], unanswered=[lost]))
     assert "✖ invalid" in text
     assert "is wrong" not in text.lower()
-    assert "no room" in text
+    assert ("no room" if failed else "not started: the budget was used up") in text
 
 
 @pytest.mark.parametrize(
@@ -380,6 +385,7 @@ def large_study() -> StudyAnswer:
     return study_answer([with_latencies(answer(blocks)) for _ in range(20)])
 
 
+@pytest.mark.slow
 def test_a_page_of_two_thousand_trials_is_small_enough_to_send() -> None:
     whole = large_study()
     assert sum(len(block.trials) for one in whole.answers for block in one.blocks) == 2000

@@ -2,8 +2,8 @@
 
 import pytest
 
+from pgversus.answers.answer import Answer
 from pgversus.errors import StudyError
-from pgversus.report.answer import Answer
 from pgversus.report.published import Replication, published_cells, published_ratios
 from pgversus.study.metrics import Metric
 from pgversus.study.published import read_figures

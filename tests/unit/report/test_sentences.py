@@ -3,9 +3,10 @@ from dataclasses import replace
 
 import pytest
 
-from pgversus.records.preparation import Caveat
+from pgversus.answers.answer import Answer, Caveat, between
+from pgversus.records.plans import StatementName
 from pgversus.records.trials import Block
-from pgversus.report.answer import Answer
+from pgversus.report.caveats import caveat_text
 from pgversus.report.sentences import answer_sentences
 from pgversus.stats.confidence import Verdict
 from pgversus.study.design import StopReason
@@ -149,12 +150,12 @@ def test_a_grave_caveat_is_announced_before_the_sentence() -> None:
 
 
 def test_blocks_that_the_last_run_could_not_resume_are_announced() -> None:
-    of = answer(cases.steady(1.1), caveats=[Caveat(slug="not-gone-on", text="other rows")])
+    of = answer(cases.steady(1.1), caveats=[Caveat(slug="not-resumed", values={"failure": "other rows"})])
     assert sentence(of).startswith("CHECK the caveats below. ")
 
 
 def test_a_minor_caveat_is_not_announced() -> None:
-    light = answer(cases.steady(1.1), caveats=[Caveat(slug="not-restarted", text="not restarted")])
+    light = answer(cases.steady(1.1), caveats=[Caveat(slug="not-restarted", values={"arms": ["16.12"]})])
     assert sentence(light) == sentence(cases.faster())
 
 
@@ -169,8 +170,7 @@ def test_higher_latency_is_slower() -> None:
 
 
 def test_different_rows_are_reported_before_any_speed() -> None:
-    caveat = Caveat(
-        slug="other-rows", arm=1, text="17.8 returns different rows from 16.12: q.sql, statement 1: SELECT 1"
-    )
-    (text,) = answer_sentences(replace(cases.faster(), caveats=(caveat,)))
-    assert text.startswith(f"{caveat.text}. CHECK the caveats below. 17.8 is faster")
+    one, name = cases.faster(), StatementName(script="q.sql", number=1, text="SELECT 1")
+    caveat = between("other-rows", one.comparison, one.comparison.arms[1], statements=[name])
+    (text,) = answer_sentences(replace(one, caveats=(caveat,)))
+    assert text.startswith(f"{caveat_text(caveat)}. CHECK the caveats below. 17.8 is faster")

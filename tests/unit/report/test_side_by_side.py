@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from pgversus.answers.answer import Answer, StudyAnswer, Unanswered
 from pgversus.records.preparation import BuiltFrom
-from pgversus.report.answer import Answer, StudyAnswer, Unanswered
 from pgversus.report.json_document import json_pieces
 from pgversus.report.side_by_side.agreement import Agreement, DiscrepancyKind, SideBySide, Unlike
 from pgversus.report.side_by_side.document import SCHEMA, side_by_side, side_by_side_document, side_by_side_table
@@ -23,7 +23,7 @@ from pgversus.report.terminal import WIDEST
 from pgversus.report.tidy_tables import csv_lines
 from pgversus.study.comparison import Arm, CacheState
 from pgversus.study.dataset import Dataset, SetupFile
-from pgversus.study.design import Design
+from pgversus.study.design import Design, StopReason
 from pgversus.study.metrics import Metric
 from pgversus.study.settings import Setting
 from pgversus.study.workload import PgbenchWorkload, QueryMode, Script
@@ -31,7 +31,7 @@ from pgversus.text.translation import Language, use_language
 from tests.builders import answer, comparison, judged_by, rate_block, study_answer
 from tests.unit.report.cases import CASES, noisy, steady
 from tests.unit.report.richest import whole_studies
-from tests.unit.report.test_told import MARK_UP, NAMES, UNITS, Bracketed, slugs, untold
+from tests.unit.report.test_languages import MARK_UP, NAMES, UNITS, Bracketed, slugs, untold
 
 LOAD = PgbenchWorkload(scripts=(Script(name="a.sql", text="SELECT 1;"),), clients=4)
 
@@ -327,7 +327,7 @@ def test_contexts_are_matched_by_content_and_the_rest_is_listed() -> None:
 def test_a_context_not_measured_in_the_other_study_is_listed_with_the_reason() -> None:
     one = answer(steady(1.1), comparison(workload=LOAD))
     whole = study(one, with_arms(one, lambda arm: replace(arm, workload=replace(LOAD, clients=8))))
-    lost = Unanswered(context=whole.answers[1].context, failed=True, words="no room")
+    lost = Unanswered(context=whole.answers[1].context, failure="no room", stopped=StopReason.DECIDED)
     found = side_by_side(whole, replace(whole, answers=whole.answers[:1], unanswered=(lost,)))
     assert reasons(found) == [(Unlike.NOT_MEASURED,)]
     assert words(found) == "not measured in B: no room"

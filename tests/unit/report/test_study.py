@@ -14,10 +14,10 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
+from pgversus.answers.answer import Answer, Caveat, StudyAnswer, Unanswered, about
 from pgversus.api import StudyResults
 from pgversus.cli.output import rendered
-from pgversus.records.preparation import Caveat
-from pgversus.report.answer import Answer, StudyAnswer, Unanswered
+from pgversus.records.trials import Phase
 from pgversus.report.json_document import STUDY_SCHEMA, json_pieces, study_document
 from pgversus.report.markdown import escaped, markdown, paragraph
 from pgversus.report.methodology import study_lines
@@ -41,7 +41,8 @@ FIGURES = "workload,clients,level,tps\nw1,4,16.12,100\nw1,4,17.8,110\nw2,1,16.12
 def whole() -> StudyAnswer:
     """Return a study with a faster, a slower and an equivalent context, and one that could not be measured."""
     answers = [CASES[name]() for name in ("faster", "slower_by_half", "equivalent")]
-    lost = Unanswered(context=answers[0].context, failed=True, words='ERROR:  relation "x" does not exist')
+    failure = 'ERROR:  relation "x" does not exist'
+    lost = Unanswered(context=answers[0].context, failure=failure, stopped=StopReason.DECIDED)
     return study_answer(answers, unanswered=[lost], published=FIGURES)
 
 
@@ -183,9 +184,9 @@ def hostile() -> StudyAnswer:
     """Return a study in which every text contains control characters."""
     one = CASES["faster"]()
     arms = tuple(replace(arm, label=f"{arm.label}{HOSTILE}") for arm in one.comparison.arms)
-    caveat = Caveat(slug="failed-trials", text=f"ERROR:  {HOSTILE}")
+    caveat = Caveat(slug="not-resumed", values={"failure": f"ERROR:  {HOSTILE}"})
     placed = replace(one, comparison=replace(one.comparison, arms=arms), caveats=(caveat,), client=HOSTILE)
-    lost = Unanswered(context=one.context, failed=True, words=HOSTILE)
+    lost = Unanswered(context=one.context, failure=HOSTILE, stopped=StopReason.DECIDED)
     answer = study_answer([placed], unanswered=[lost])
     return replace(answer, study=replace(answer.study, title=HOSTILE, question=HOSTILE), results=HOSTILE)
 
@@ -258,12 +259,12 @@ def test_types_of_columns_do_not_depend_on_the_measurements(made: Callable[[Stud
 
 
 def test_a_verdict_lists_each_caveat_once_and_in_order() -> None:
-    stolen, few = (Caveat(slug=slug, text=slug) for slug in ("host-stolen", "few-for-percentile"))
-    one = replace(CASES["faster"](), caveats=(stolen, replace(stolen, arm=1), few))
-    answer = study_answer([one])
-    assert [row["caveats"] for row in rows_of(verdict_table(answer))] == ["host-stolen few-for-percentile"]
-    assert StudyResults(answer).verdicts[0].caveats == ("host-stolen", "few-for-percentile")
-    assert json.loads(as_json(answer))["verdicts"][0]["caveats"] == ["host-stolen", "few-for-percentile"]
+    one = CASES["faster"]()
+    stolen, few = (about(slug, one.comparison.baseline, share=0.1) for slug in ("host-stolen", "throttled"))
+    answer = study_answer([replace(one, caveats=(stolen, replace(stolen, arm=1), few))])
+    assert [row["caveats"] for row in rows_of(verdict_table(answer))] == ["host-stolen throttled"]
+    assert StudyResults(answer).verdicts[0].caveats == ("host-stolen", "throttled")
+    assert json.loads(as_json(answer))["verdicts"][0]["caveats"] == ["host-stolen", "throttled"]
 
 
 def test_compared_workloads_are_shown_for_each_row_and_each_arm() -> None:
@@ -301,34 +302,35 @@ def test_a_grave_caveat_marks_its_row_in_every_table() -> None:
 
 
 def test_a_kind_of_caveat_is_one_line_whatever_its_numbers() -> None:
-    def disturbed(share: int) -> Answer:
-        caveat = Caveat(slug="host-disturbed", text=f"other programs used {share} % of the processors")
-        return replace(CASES["faster"](), caveats=(caveat,))
+    def disturbed(share: float) -> Answer:
+        one = CASES["faster"]()
+        return replace(one, caveats=(about("host-disturbed", one.comparison.baseline, share=share),))
 
     clean = replace(CASES["faster"](), caveats=())
-    (line,) = shared_caveats(study_answer([disturbed(12), disturbed(30), clean]))
-    assert line.startswith("other programs used 12 % of the processors (host-disturbed)")
-    assert line.endswith("[workload=w1 load=c4; similar in 1 more of 3 contexts]")
-    (line,) = shared_caveats(study_answer([disturbed(12), disturbed(12), clean]))
+    (line,) = shared_caveats(study_answer([disturbed(0.12), disturbed(0.3), clean]))
+    assert line.startswith("other programs used 12 % of the CPU time")
+    assert line.endswith("(host-disturbed) [workload=w1 load=c4; similar in 1 more of 3 contexts]")
+    (line,) = shared_caveats(study_answer([disturbed(0.12), disturbed(0.12), clean]))
     assert line.endswith("[workload=w1 load=c4, workload=w2 load=c4]")
 
 
 def failed_on_both() -> StudyAnswer:
     """Return a study with failed trials of both arms in two contexts, and of the contender alone in a third."""
 
-    def failed(arm: int | None, number: int) -> Caveat:
-        return Caveat(
-            slug="failed-trials", arm=arm, text=f"{number} of 3 trials of {'17.8' if arm else '16.12'} failed"
-        )
+    arms = CASES["faster"]().comparison.arms
 
-    found = [(failed(None, 1), failed(1, 2)), (failed(None, 1), failed(1, 3)), (failed(1, 2),)]
+    def failed(arm: int, number: int) -> Caveat:
+        return about("failed-trials", arms[arm], failed=number, blocks=3, phase=Phase.MEASURE, failure="no disk")
+
+    found = [(failed(0, 1), failed(1, 2)), (failed(0, 1), failed(1, 3)), (failed(1, 2),)]
     return study_answer([replace(CASES["faster"](), caveats=caveats) for caveats in found])
 
 
 def test_a_kind_of_caveat_is_one_line_per_arm() -> None:
+    how = "failed and were discarded; the first failed during measurement: no disk (failed-trials)"
     assert shared_caveats(failed_on_both()) == [
-        "1 of 3 trials of 16.12 failed (failed-trials) [workload=w1 load=c4, workload=w2 load=c4]",
-        "2 of 3 trials of 17.8 failed (failed-trials) [workload=w1 load=c4; similar in 2 more of 3 contexts]",
+        f"1 of 3 trials of 16.12 {how} [workload=w1 load=c4, workload=w2 load=c4]",
+        f"2 of 3 trials of 17.8 {how} [workload=w1 load=c4; similar in 2 more of 3 contexts]",
     ]
 
 
@@ -341,8 +343,8 @@ def test_the_same_caveat_of_two_arms_is_shown_for_both(form: str) -> None:
 
 def test_the_same_caveat_of_many_arms_names_each_arm() -> None:
     labels = [f"arm{number}" for number in range(50)]
-    caveats = [Caveat(slug="drift", arm=index, text=f"{labels[index]} drifts") for index in range(1, 50)]
-    one = answer_of([], comparison(labels), caveats=caveats)
+    asked = comparison(labels)
+    one = answer_of([], asked, caveats=[about("drift", arm, correlation=0.6) for arm in asked.contenders])
     lines = shared_caveats(study_answer([one]))
     assert len(lines) < 10
     assert all(any(re.search(rf"\b{label}\b", line) for line in lines) for label in labels[1:])

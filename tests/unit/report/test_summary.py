@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from pgversus.report.answer import Answer, StudyAnswer
+from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.report.sentences import answer_sentences
 from pgversus.report.summary import print_sentences, print_summary
 from pgversus.report.values import level_text

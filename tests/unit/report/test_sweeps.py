@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from pgversus.report.answer import Answer, StudyAnswer
+from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.report.charts.export import Picture, pictures
 from pgversus.report.sweeps import Sweep, metric_axis, sweeps
 from pgversus.study.build_options import BuildOptions
@@ -161,6 +161,7 @@ def drawn(whole: StudyAnswer) -> dict[str, Picture]:
     return {picture.name: picture for picture in pictures(whole)}
 
 
+@pytest.mark.slow
 def test_a_picture_shows_every_level_and_the_name_of_every_line() -> None:
     one = measured(by_server(built(*SIZES)))
     picture = drawn(placed(one, one, levels=[{"workload": "w/1", "load": load} for load in ("c1", "c8")]))[
@@ -173,6 +174,7 @@ def test_a_picture_shows_every_level_and_the_name_of_every_line() -> None:
     assert "var(--" not in picture.svg
 
 
+@pytest.mark.slow
 def test_texts_in_a_picture_are_escaped() -> None:
     one = measured(by_setting("1MB", "2MB", "4MB"))
     whole = placed(one, one, levels=[{"workload": HOSTILE, "load": load} for load in (HOSTILE, "../c8")])

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from pgversus.report.answer import Answer
+from pgversus.answers.answer import Answer
 from pgversus.report.values import SizeTable, size_tables
 from tests.builders import answer, comparison, rate_block, study_answer
 

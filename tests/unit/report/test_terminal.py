@@ -5,6 +5,7 @@ import re
 import pytest
 from rich.console import Console
 
+from pgversus.report.caveats import caveat_text
 from pgversus.report.sentences import answer_sentences
 from pgversus.report.terminal import print_answer
 from tests.builders import GOLDEN
@@ -65,5 +66,5 @@ def test_sentences_come_first_and_are_not_wrapped(case: str) -> None:
 def test_every_arm_and_every_caveat_is_shown(case: str) -> None:
     answer, text = CASES[case](), printed(case)
     assert all(arm.label in text for arm in answer.comparison.arms)
-    assert all(caveat.text in text and f"({caveat.slug})" in text for caveat in answer.caveats)
+    assert all(caveat_text(caveat) in text and f"({caveat.slug})" in text for caveat in answer.caveats)
     assert answer.results in text

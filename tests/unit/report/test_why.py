@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from pgversus.lab.compared_plans import compared
+from pgversus.answers.answer import Answer, AttributionResult
+from pgversus.answers.plans import compared
 from pgversus.records.plans import CapturedPlans
 from pgversus.records.trials import Block
-from pgversus.report.answer import Answer, AttributionResult
 from pgversus.report.json_document import document
 from pgversus.report.markdown import markdown
 from pgversus.report.study_page import study_page
@@ -22,7 +22,7 @@ from tests.unit.report import cases
 
 OLD, NEW = captured(scan("t")), captured(scan("t", "Index Scan", Index_Name="i"))
 CHANGED, UNDONE, SAME = plans_of(OLD, NEW), plans_of(OLD, NEW, undone_by=OFF), plans_of(OLD, OLD)
-RECALL = "enable_x = off"
+RESTORATION = "enable_x = off"
 
 
 def with_plans(of: Answer, plans: CapturedPlans, attributed: AttributionResult | None = None) -> Answer:
@@ -48,11 +48,11 @@ def attributed(share: tuple[float, float, float] | None, rest: Verdict = Verdict
         rest_verdict=rest,
         blocks=8,
     )
-    return AttributionResult(recall=RECALL, found=found, failure="", wall_s=61.0)
+    return AttributionResult(restoration=RESTORATION, found=found, failure="", wall_s=61.0)
 
 
 def failed(words: str) -> AttributionResult:
-    return AttributionResult(recall="", found=None, failure=words, wall_s=0.0)
+    return AttributionResult(restoration="", found=None, failure=words, wall_s=0.0)
 
 
 def claim(of: Answer) -> str:
@@ -147,7 +147,7 @@ def test_every_format_contains_the_attribution() -> None:
     shown = document(found)
     assert shown["plans"]["comparisons"][0]["undone_by"]["settings"] == {"enable_x": "off"}
     told = shown["verdicts"][0]["attribution"]
-    assert (told["plans_recalled_by"], told["rest_verdict"]) == (RECALL, "equivalent")
+    assert (told["plans_recalled_by"], told["rest_verdict"]) == (RESTORATION, "equivalent")
     assert told["share_of_plans"] == {"value": 0.98, "low": 0.93, "high": 1.03}
     assert document(cases.faster())["plans"] is None
     assert document(cases.faster())["verdicts"][0]["attribution"] is None

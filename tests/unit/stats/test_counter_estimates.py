@@ -8,7 +8,7 @@ import pytest
 from pgversus.records.trials import Block
 from pgversus.stats.confidence import look_rule
 from pgversus.stats.counters import CounterRatio, OneSidedCounter, counter_estimates, sure_ratios
-from pgversus.study.counters import COUNTERS, TOLD_BY_VACUUM
+from pgversus.study.counters import COUNTERS, REPORTED_BY_VACUUM
 from pgversus.study.design import Design
 from tests.builders import rate_block
 
@@ -121,7 +121,7 @@ def test_a_counter_on_both_sides_or_missing_is_not_one_sided() -> None:
 
 
 def test_vacuum_counters_are_only_tested_if_reported() -> None:
-    of_load = len(COUNTERS) - len(TOLD_BY_VACUUM)
+    of_load = len(COUNTERS) - len(REPORTED_BY_VACUUM)
     n = 5
     # In between: certain among the counters of a load, but not among all counters.
     errors = sum(RULE.shared_by(quantities).half_widths(n) for quantities in (of_load, len(COUNTERS))) / 2

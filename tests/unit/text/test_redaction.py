@@ -339,6 +339,7 @@ _HOSTILE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "hide",
     [without_secrets, message_without_secrets, code_without_secrets, word_without_secrets],

@@ -8,7 +8,6 @@ from pgversus.errors import StudyError
 from pgversus.text.units import (
     WindowLength,
     change,
-    change_interval,
     duration,
     latency,
     parse_duration,
@@ -19,6 +18,7 @@ from pgversus.text.units import (
     parse_window,
     percent,
     plus_minus,
+    ratio_texts,
     significant,
 )
 
@@ -139,17 +139,23 @@ def test_small_ratios_are_percent_and_large_ones_factors(ratio: float, text: str
 @pytest.mark.parametrize(
     ("low", "high", "text"),
     [
-        (0.98, 1.03, "[-2.0 %, +3.0 %]"),
-        (1.9, 2.4, "[1.9x, 2.4x]"),
-        (0.4, 0.9, "[-60.0 %, -10.0 %]"),
-        (0.001, 200.0, ""),
-        (None, 1.0, ""),
-        (1.0, None, ""),
-        (None, None, ""),
+        (0.98, 1.03, "+1.0 % [-2.0 %, +3.0 %]"),
+        (0.99, 2.4, "1.01x [0.99x, 2.4x]"),
+        (0.4, 1.9, "+1.0 % [-60.0 %, +90.0 %]"),
+        (0.001, 200.0, "+1.0 % "),
+        (None, 1.0, "+1.0 % "),
+        (1.0, None, "+1.0 % "),
+        (None, None, "+1.0 % "),
     ],
 )
-def test_both_bounds_have_the_same_form(low: float | None, high: float | None, text: str) -> None:
-    assert change_interval(low, high) == text
+def test_a_ratio_and_its_bounds_have_the_same_form(low: float | None, high: float | None, text: str) -> None:
+    shown = ratio_texts(1.01, low, high)
+    assert f"{shown.value} {shown.interval}" == text
+
+
+def test_one_form_can_be_required_for_several_ratios() -> None:
+    assert ratio_texts(1.5, 1.4, 1.6, as_factors=True) == ("1.5x", "1.4x", "1.6x")
+    assert ratio_texts(1.9, 1.4, 2.5, as_factors=False) == ("+90.0 %", "+40.0 %", "+150 %")
 
 
 @given(st.floats(0.01, 100))

@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import PurePath
 from typing import Any
 
+from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.records.preparation import ArmFacts, origin_words
-from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.article.figures import capped, shortened
 from pgversus.report.markdown import escaped, fenced, paragraph
 from pgversus.report.methodology import build_words, host_facts
 from pgversus.study.comparison import Arm
 from pgversus.study.dataset import Dataset, SetupFile
-from pgversus.study.workload import Operation
 from pgversus.text.translation import _, listed
 
 
@@ -30,9 +29,9 @@ def environment(answer: StudyAnswer) -> Iterator[str]:
 def _machine(answer: StudyAnswer) -> Iterator[tuple[str, str]]:
     host: Mapping[str, Any] = answer.answers[0].host if answer.answers else {}
     yield from ((fact.name, fact.text) for fact in host_facts(host))
-    loads = [one for one in answer.answers if not isinstance(one.comparison.workload, Operation)]
-    if loads:
-        yield _("client"), listed(dict.fromkeys(one.client for one in loads))
+    clients = dict.fromkeys(one.client for one in answer.answers if one.comparison.workload.runs_pgbench)
+    if clients:
+        yield _("client"), listed(clients)
     if answer.asked.program:
         yield _("measured with"), answer.asked.program
     days = [one.days for one in answer.answers if one.days is not None]

@@ -6,20 +6,19 @@ The layout follows from the content of a study, never from its name.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import PurePath
 
-from pgversus.report.answer import Answer, StudyAnswer
+from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.report.markdown import escaped, paragraph, table
 from pgversus.report.published import PublishedRatio, published_ratios, replication_word
-from pgversus.report.sentences import metric_words, needs_check, percent_of_confidence
+from pgversus.report.sentences import metric_words, percent_of_confidence
 from pgversus.report.sweeps import Sweep, sweeps
 from pgversus.report.verdicts import verdict_word
 from pgversus.stats.analysis import ContenderResult, Estimate
 from pgversus.study.comparison import BASELINE
 from pgversus.study.metrics import Metric
-from pgversus.study.workload import Operation, Workload
+from pgversus.study.workload import Workload
 from pgversus.text.translation import _, listed, ngettext
-from pgversus.text.units import change_bounds, significant
+from pgversus.text.units import has_bounds, significant
 
 _MOST_ROWS = 200
 _MOST_PLACES = 6
@@ -81,7 +80,7 @@ def ratio_text(ratio: Estimate | None) -> str:
 
 def interval_text(ratio: Estimate | None, scale: float = 1.0, unit: str = "") -> str:
     """Return `[1.01, 1.05]`; empty for no interval or an uninformative one. scale, unit: for percentages."""
-    if ratio is None or ratio.low is None or ratio.high is None or change_bounds(ratio.low, ratio.high) is None:
+    if ratio is None or ratio.low is None or ratio.high is None or not has_bounds(ratio.low, ratio.high):
         return ""
     return f"[{significant(scale * ratio.low)}{unit}, {significant(scale * ratio.high)}{unit}]"
 
@@ -108,7 +107,7 @@ def shortened(places: Sequence[str]) -> str:
 
 def _verdict(one: Answer, result: ContenderResult) -> str:
     word = verdict_word(result.verdict)
-    return _("{verdict}, CHECK", verdict=word) if needs_check(one, result) else word
+    return _("{verdict}, CHECK", verdict=word) if one.needs_check(result) else word
 
 
 _PAIR = 2
@@ -165,9 +164,7 @@ def level(one: Answer, factor: str) -> str:
 
 
 def _name(one: Answer) -> str:
-    workload = one.comparison.workload
-    named = level(one, "workload")
-    return named or (workload.name if isinstance(workload, Operation) else PurePath(workload.name).name)
+    return level(one, "workload") or one.comparison.workload.short_name
 
 
 def _case(name: str, answers: tuple[Answer, ...], found: list[Sweep]) -> Case:
@@ -184,7 +181,7 @@ def _varied(answers: tuple[Answer, ...]) -> tuple[str, ...]:
 
 
 def _form(answers: tuple[Answer, ...], own: tuple[Sweep, ...]) -> Form:
-    if any(isinstance(one.comparison.workload, Operation) for one in answers):
+    if any(one.comparison.workload.runs_once for one in answers):
         return Form.OPERATION
     if own:
         return Form.AMOUNTS

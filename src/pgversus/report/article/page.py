@@ -4,8 +4,10 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import PurePath
 
+from pgversus.answers.answer import Answer, StudyAnswer
+from pgversus.answers.plans import ComparedPlans
 from pgversus.plans.sentences import headline, sentences
-from pgversus.report.answer import Answer, StudyAnswer
+from pgversus.records.plans import StatementName
 from pgversus.report.article.environment import TextOf, data, environment, settings
 from pgversus.report.article.figures import (
     Case,
@@ -23,12 +25,12 @@ from pgversus.report.article.tables import amount_tables, load_tables, operation
 from pgversus.report.markdown import escaped, fenced, folded, paragraph
 from pgversus.report.methodology import comparison_lines, load_command, restarts, study_lines
 from pgversus.report.overview import not_measured, overview_sentences, shared_caveats
-from pgversus.report.plans import ComparedPlans, plan_lines, undoing
+from pgversus.report.plans import plan_lines, statement_words, undoing
 from pgversus.report.sentences import answer_sentences
 from pgversus.report.values import level_text
 from pgversus.report.why import why_of
 from pgversus.study.comparison import BASELINE
-from pgversus.study.workload import Operation, PgbenchWorkload, Script, Step, Workload
+from pgversus.study.workload import Script, Step, Workload, loads_of
 from pgversus.text.translation import N_, _, ngettext, together
 from pgversus.text.units import duration, latency, significant
 
@@ -109,26 +111,26 @@ def _context(one: Answer) -> Iterator[str]:
         yield paragraph(together(why.claim, *why.notes))
     plans = one.plans()
     assert plans is not None  # noqa: S101 - called for contexts with plans
-    shown: set[tuple[str, str]] = set()
+    shown: set[tuple[StatementName, str]] = set()
     for found in plans.compared:
         yield from _statement(found, shown)
 
 
-def _statement(found: ComparedPlans, shown: set[tuple[str, str]]) -> Iterator[str]:
+def _statement(found: ComparedPlans, shown: set[tuple[StatementName, str]]) -> Iterator[str]:
     """Yield the comparison of a statement. shown: statements and labels whose plans are printed, extended here."""
     level = headline(found.difference.level)
-    told = [*sentences(found.difference), *filter(None, [undoing(found)])]
+    lines = [*sentences(found.difference), *filter(None, [undoing(found)])]
     yield paragraph(
         _(
             "{statement}: {level} ({contender} vs {baseline})",
-            statement=found.statement,
+            statement=statement_words(found.statement),
             level=level,
             contender=found.labels[1],
             baseline=found.labels[0],
         )
     )
-    if told:
-        yield "\n".join(f"- {paragraph(text)}" for text in told)
+    if lines:
+        yield "\n".join(f"- {paragraph(text)}" for text in lines)
     for label, plan in zip(found.labels, found.plans, strict=True):
         if (found.statement, label) in shown:
             continue
@@ -179,11 +181,10 @@ def statement(script: Script) -> str:
 
 
 def _texts(workload: Workload) -> Iterator[str]:
-    if isinstance(workload, PgbenchWorkload):
-        yield from (statement(script) for script in workload.scripts)
-        return
-    yield paragraph(_("Timed in one session:"))
-    yield from map(_step, workload.steps)
+    yield from (statement(script) for script in workload.scripts)
+    if workload.steps:
+        yield paragraph(_("Timed in one session:"))
+        yield from map(_step, workload.steps)
     if workload.verify:
         yield paragraph(_("Conditions that must hold afterwards (otherwise the trial counts as failed):"))
         yield fenced("\n".join(_ended(sql) for sql in workload.verify), "sql")
@@ -200,9 +201,8 @@ def _ended(sql: str) -> str:
 
 
 def _commands(one: Answer) -> Iterator[str]:
-    for arm in one.comparison.arms:
-        if not isinstance(arm.workload, Operation):
-            yield load_command(arm.workload, one.comparison.design)
+    for load in loads_of(arm.workload for arm in one.comparison.arms):
+        yield load_command(load, one.comparison.design)
 
 
 def _windows(answers: Sequence[Answer]) -> str:
@@ -266,14 +266,14 @@ def article(answer: StudyAnswer, text_of: TextOf) -> str:
     )
     parts = [f"# {escaped(_title(answer))}", paragraph(answer.study.question), *_in_short(answer)]
     for head, content in sections:
-        told = [part for part in content if part]
-        parts += [f"## {escaped(head)}", *told] if told else []
+        filled = [part for part in content if part]
+        parts += [f"## {escaped(head)}", *filled] if filled else []
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _title(answer: StudyAnswer) -> str:
     """Return the title of the study, or what a comparison without a title compares."""
-    if answer.study.title or not answer.answers:
+    if not answer.is_comparison or not answer.answers:
         return answer.study.title or answer.study.name
     first = answer.answers[0].comparison
     others = ", ".join(arm.label for arm in first.contenders)
@@ -307,8 +307,7 @@ def _measuring(answer: StudyAnswer) -> Iterator[str]:
         return
     baselines = dict.fromkeys(one.comparison.baseline.label for one in answer.answers)
     yield paragraph(_(_HOW if restarts(answer.answers) else _HOW_WHERE_RUNNING, baseline=", ".join(baselines)))
-    is_single = len(answer.answers) == 1 and not answer.study.title
-    yield _list(comparison_lines(answer.answers[0]) if is_single else study_lines(answer))
+    yield _list(comparison_lines(answer.answers[0]) if answer.is_comparison else study_lines(answer))
 
 
 def _list(lines: Iterable[str]) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from math import fsum
 
-from pgversus.report.answer import Answer
+from pgversus.answers.answer import Answer
 from pgversus.report.article.figures import (
     Case,
     Published,

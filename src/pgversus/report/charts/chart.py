@@ -55,7 +55,7 @@ def quoted(text: str) -> str:
     return json.dumps(visible(text), ensure_ascii=False)
 
 
-def told_by_value(pairs: Sequence[tuple[float, str]]) -> str:
+def labels_by_value(pairs: Sequence[tuple[float, str]]) -> str:
     """Return an expression that labels exactly these values of an axis."""
     cases = "".join(f"abs(datum.value - {value!r}) < 1e-9 * {value!r} ? {quoted(text)} : " for value, text in pairs)
     return f"{cases}''"
@@ -90,7 +90,7 @@ def _even(low: float, high: float) -> list[float]:
 
 def numbers(values: list[float]) -> str:
     """Return an expression that labels the values as plain numbers."""
-    return told_by_value([(value, significant(value)) for value in values])
+    return labels_by_value([(value, significant(value)) for value in values])
 
 
 _NICE = (
@@ -137,7 +137,7 @@ def ratio_ticks(domain: tuple[float, float]) -> list[float]:
 
 def ratio_labels(ticks: Sequence[float]) -> str:
     """Return an expression that labels ratios as changes; no difference is `0 %`."""
-    return told_by_value([(tick, "0 %" if math.isclose(tick, 1.0) else _round(change(tick))) for tick in ticks])
+    return labels_by_value([(tick, "0 %" if math.isclose(tick, 1.0) else _round(change(tick))) for tick in ticks])
 
 
 def _thinned(ticks: Sequence[float]) -> list[float]:

@@ -6,20 +6,20 @@ from dataclasses import dataclass
 from math import exp, fsum, log
 from typing import Any
 
+from pgversus.answers.answer import Answer
 from pgversus.records.trials import LatencyHistogram
-from pgversus.report.answer import Answer
 from pgversus.report.charts.chart import (
     MOST_SERIES,
     THOUSANDS,
     Chart,
     chart_name,
     data,
+    labels_by_value,
     log_ticks,
     numbers,
     of_series,
     plain,
     series_layers,
-    told_by_value,
 )
 from pgversus.report.charts.theme import SERIES, sized
 from pgversus.report.sentences import metric_words
@@ -90,7 +90,7 @@ def _specification_of_percentiles(
         title=plain(_("percentile")),
         scale=alt.Scale(domain=[_nines(0.5), max(_nines(farthest), _nines(0.9))], nice=False),
         axis=alt.Axis(
-            values=[_nines(q) for q in ticks], labelExpr=told_by_value([(_nines(q), _name(q)) for q in ticks])
+            values=[_nines(q) for q in ticks], labelExpr=labels_by_value([(_nines(q), _name(q)) for q in ticks])
         ),
     )
     drawn = [1000 * seconds for row in points.values() for seconds in row.values()]
@@ -158,9 +158,9 @@ def run_order(one: Answer) -> Chart | None:
 def _points(one: Answer, arm: int) -> list[_Point]:
     label, metric = one.comparison.arms[arm].label, one.analysis.metric
     values = [(block.number, block.trials[arm].value(metric)) for block in one.blocks if block.has(arm)]
-    told = [(number, value) for number, value in values if value is not None and value > 0]
-    mean = exp(fsum(log(value) for _unused, value in told) / len(told)) if told else 1.0
-    points = [_Point(block=number, arm=label, value=value, share=value / mean, words="") for number, value in told]
+    known = [(number, value) for number, value in values if value is not None and value > 0]
+    mean = exp(fsum(log(value) for _unused, value in known) / len(known)) if known else 1.0
+    points = [_Point(block=number, arm=label, value=value, share=value / mean, words="") for number, value in known]
     points += [
         _Point(block=block.number, arm=label, value=None, share=1.0, words=_("failed: {words}", words=failure.words))
         for block in one.blocks

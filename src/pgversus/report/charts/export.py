@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from pgversus.report.answer import StudyAnswer
+from pgversus.answers.answer import StudyAnswer
 from pgversus.report.charts.chart import Chart, plain
 from pgversus.report.charts.curves import latency_chart, run_order, sweep_chart
 from pgversus.report.charts.theme import config, on_paper

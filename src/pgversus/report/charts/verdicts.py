@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pgversus.report.answer import StudyAnswer
+from pgversus.answers.answer import StudyAnswer
 from pgversus.report.charts.chart import Chart, chart_name, data, plain, ratio_domain, ratio_labels, ratio_ticks
 from pgversus.report.charts.theme import SIGNS, sized, verdict_colour
 from pgversus.report.overview import RankedVerdict, worst_first
@@ -15,7 +15,7 @@ from pgversus.report.verdicts import verdict_word
 from pgversus.stats.confidence import DIFFERENT, Verdict
 from pgversus.study.metrics import Metric
 from pgversus.text.translation import _
-from pgversus.text.units import change, change_interval
+from pgversus.text.units import ratio_texts
 
 _MOST_ROWS = 60
 _ROW_HEIGHT = 24
@@ -69,8 +69,9 @@ def _forest(placed: Sequence[RankedVerdict], metric: Metric) -> Chart | None:
         specification=sized(_specification(shown, margins, metric)),
         heads=(_("verdict on"), _("verdict"), _("change"), _("interval")),
         rows=tuple(
-            (row.label, verdict_word(row.verdict), change(row.ratio), change_interval(row.low, row.high))
+            (row.label, verdict_word(row.verdict), texts.value, texts.interval)
             for row in shown
+            for texts in [ratio_texts(row.ratio, row.low, row.high)]
         ),
     )
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pgversus.report.answer import Answer, StudyAnswer
+from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.report.methodology import (
     build_words,
     comparison_lines,
@@ -14,7 +14,7 @@ from pgversus.report.methodology import (
     study_lines,
     windows_words,
 )
-from pgversus.study.workload import PgbenchWorkload, Script
+from pgversus.study.workload import Script
 from pgversus.text.translation import N_, _, either, ngettext, translate_stored
 from pgversus.text.units import percent
 
@@ -128,7 +128,7 @@ def method(answer: StudyAnswer) -> list[str]:
     """Return paragraphs on the method; empty if nothing was measured."""
     if not answer.answers:
         return []
-    loads = [one for one in answer.answers if isinstance(one.comparison.workload, PgbenchWorkload)]
+    loads = [one for one in answer.answers if not one.comparison.workload.runs_once]
     return [
         _(_BLOCK_OF_OURS if restarts(answer.answers) else _BLOCK_OF_OTHERS),
         *([_windows(loads)] if loads else []),
@@ -175,8 +175,8 @@ def _windows(loads: Sequence[Answer]) -> str:
 
 
 def _looks(answer: StudyAnswer) -> str:
-    fixed = {one.comparison.design.fixed_blocks for one in answer.answers}
-    if None in fixed:
+    rules = [one.comparison.design.stopping_rule for one in answer.answers]
+    if not all(rule.looks_once for rule in rules):
         return ngettext(
             "The result is checked after each block, and measuring stops as soon as the verdict is known. The chance "
             "that the interval misses the true value is at most 1 in 20, over all checks.",
@@ -190,14 +190,14 @@ def _looks(answer: StudyAnswer) -> str:
         "The results are checked once, after {blocks} blocks. The chance that any interval misses the true value is "
         "at most 1 in 20, over all {number} verdicts.",
         answer.study.verdicts,
-        blocks=of_many((str(number) for number in sorted(number for number in fixed if number)), either),
+        blocks=of_many((str(number) for number in sorted({rule.last_look for rule in rules})), either),
     )
 
 
 def repeating(answer: StudyAnswer) -> Repeating:
     """Return the command, the files and the builds of a study, as far as known."""
     asked = answer.asked
-    single = answer.answers[0] if len(answer.answers) == 1 and not answer.study.title else None
+    single = answer.answers[0] if answer.is_comparison and answer.answers else None
     return Repeating(
         command=asked.command,
         program=asked.program,
@@ -223,6 +223,6 @@ def _hash(facts: Any) -> str:
 
 def scripts(answer: StudyAnswer) -> list[Script]:
     """Return every script of every load once, without built-in ones, whose text is not available."""
-    loads = (arm.workload for one in answer.answers for arm in one.comparison.arms)
-    found = (script for load in loads if isinstance(load, PgbenchWorkload) for script in load.scripts if script.text)
+    workloads = (arm.workload for one in answer.answers for arm in one.comparison.arms)
+    found = (script for workload in workloads for script in workload.scripts if script.text)
     return list({(script.name, script.text): script for script in found}.values())

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from pgversus.report.answer import StudyAnswer
+from pgversus.answers.answer import StudyAnswer
 from pgversus.report.charts.export import MOST_CONTEXTS, study_charts
 from pgversus.report.charts.theme import config
 from pgversus.report.html import drawing_library, inlined, rendered_page, template_text
@@ -16,7 +16,7 @@ from pgversus.report.published import published_cells, published_ratios
 from pgversus.report.sentences import metric_words, percent_of_confidence
 from pgversus.report.sweeps import plateau_sentences
 from pgversus.report.values import HEADS as LEVEL_HEADS
-from pgversus.report.values import TIME_HEADS, QuantityRow, level_rows, size_tables, time_rows, untold
+from pgversus.report.values import TIME_HEADS, QuantityRow, level_rows, size_tables, time_rows, unreported_metrics
 from pgversus.text.translation import _, listed, together
 
 
@@ -46,7 +46,7 @@ def _answer_parts(answer: StudyAnswer, placed: Sequence[RankedVerdict]) -> dict[
         "sentences": sentences,
         "more_sentences": more,
         "overview": together(*overview_sentences(answer)),
-        "not_measured": [*not_measured(answer), *(untold(answer) if len(placed) <= MOST_ROWS else [])],
+        "not_measured": [*not_measured(answer), *(unreported_metrics(answer) if len(placed) <= MOST_ROWS else [])],
         "verdicts": lines,
         "more_verdicts": len(placed) - len(lines),
         "pairs": list(dict.fromkeys((line.contender, line.baseline) for line in lines)),

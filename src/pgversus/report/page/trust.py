@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pgversus.report.answer import Answer, StudyAnswer
+from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.report.methodology import phase_word, sensitivity
 from pgversus.report.overview import RankedVerdict, shared_caveats
 from pgversus.report.verdicts import verdict_word
 from pgversus.stats.confidence import DIFFERENT, Verdict
 from pgversus.text.translation import _, listed, ngettext
-from pgversus.text.units import change, change_interval, percent, percent_above
+from pgversus.text.units import percent, percent_above, ratio_texts
 
 MOST_ROWS = 200
 """Rows of the noise table."""
@@ -79,11 +79,12 @@ def _same_arm(one: RankedVerdict) -> str:
     ratio, verdict = one.result.ratios.get(one.answer.analysis.metric), one.result.verdict
     if ratio is None or ratio.low is None or verdict is Verdict.INVALID:
         return _("A/A, {place}: no result.", place=one.label)
+    shown = ratio_texts(ratio.value, ratio.low, ratio.high)
     values = {
         "place": one.label,
         "verdict": verdict_word(verdict),
-        "change": change(ratio.value),
-        "interval": change_interval(ratio.low, ratio.high),
+        "change": shown.value,
+        "interval": shown.interval,
     }
     if verdict in DIFFERENT:
         return _(

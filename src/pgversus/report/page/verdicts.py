@@ -4,17 +4,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pgversus.report.answer import Answer, StudyAnswer
+from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.report.charts.chart import ratio_domain
 from pgversus.report.charts.theme import SIGNS
 from pgversus.report.overview import RankedVerdict
-from pgversus.report.sentences import contender_sentence, metric_words, needs_check, next_step
+from pgversus.report.sentences import contender_sentence, metric_words, next_step
 from pgversus.report.values import dropped_trials, level_text, medians
 from pgversus.report.verdicts import verdict_word
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.confidence import Verdict
 from pgversus.text.translation import _
-from pgversus.text.units import change, change_interval, percent
+from pgversus.text.units import percent, ratio_texts
 
 _MOST_SENTENCES = 12
 MOST_ROWS = 1000
@@ -83,7 +83,7 @@ def validity_badge(answer: Answer, result: ContenderResult) -> ValidityBadge:
     """Return the badge of one verdict."""
     if result.verdict is Verdict.INVALID:
         return _badges()["invalid"]
-    if needs_check(answer, result):
+    if answer.needs_check(result):
         return _badges()["caution"]
     return _badges()["undecided" if result.verdict is Verdict.UNDECIDED else "valid"]
 
@@ -143,6 +143,7 @@ def _line(one: RankedVerdict, domain: tuple[float, float]) -> VerdictLine:
     answer, result = one.answer, one.result
     comparison, metric = answer.comparison, answer.analysis.metric
     ratio, middle = result.ratios.get(metric), medians(answer, result)
+    shown = ratio_texts(ratio.value, ratio.low, ratio.high) if ratio else None
     return VerdictLine(
         place=answer.context.label,
         baseline=comparison.baseline.label,
@@ -151,8 +152,8 @@ def _line(one: RankedVerdict, domain: tuple[float, float]) -> VerdictLine:
         verdict=result.verdict.value,
         sign=SIGNS[result.verdict],
         word=verdict_word(result.verdict),
-        change=change(ratio.value) if ratio else "",
-        interval=change_interval(ratio.low, ratio.high) if ratio else "",
+        change=shown.value if shown else "",
+        interval=shown.interval if shown else "",
         forest=_forest(ratio.value, ratio.low, ratio.high, comparison.design.margin, domain) if ratio else None,
         medians=(level_text(metric, middle[0]), level_text(metric, middle[1])) if middle else ("", ""),
         used=2 * result.blocks,

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pgversus.answers.answer import Answer, StudyAnswer
+from pgversus.answers.plans import ComparedPlans
 from pgversus.plans.levels import PlanLevel
-from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.overview import RankedVerdict
-from pgversus.report.plans import ComparedPlans, PlanRow, plan_rows
+from pgversus.report.plans import PlanRow, plan_rows
 from pgversus.report.values import QuantityRow, quantity_rows
 from pgversus.report.why import Explanation, why_of
 
@@ -74,13 +75,13 @@ def _pairs(one: Answer, contender: str, why: Explanation) -> list[PlanPair]:
     changed = [each for each in compared if each.difference.level not in (PlanLevel.WORK, PlanLevel.IDENTICAL)]
     return [
         PlanPair(
-            statement=told.statement,
+            statement=shown.statement,
             labels=each.labels,
-            headline=told.headline,
-            sentences=told.sentences,
+            headline=shown.headline,
+            sentences=shown.sentences,
             rows=_rows(each),
         )
-        for each, told in list(zip(changed, why.changed, strict=True))[:_MOST_STATEMENTS]
+        for each, shown in list(zip(changed, why.changed, strict=True))[:_MOST_STATEMENTS]
     ]
 
 

@@ -3,14 +3,12 @@
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+from pgversus.answers.answer import Answer
 from pgversus.records.preparation import ArmFacts, origin_words
-from pgversus.report.answer import Answer
 from pgversus.report.methodology import host_facts, windows_words
-from pgversus.report.sentences import needs_check
 from pgversus.report.side_by_side.agreement import DiscrepancyKind, Note
 from pgversus.report.side_by_side.matching import MatchedPair
 from pgversus.study.comparison import BASELINE, Arm
-from pgversus.study.workload import Operation
 from pgversus.text.translation import _, listed, ngettext
 from pgversus.text.units import percent, size
 
@@ -48,8 +46,8 @@ def days_words(days: tuple[str, str] | None) -> str:
 
 def host_words(host: Mapping[str, Any]) -> str:
     """Return a host's description in one line; empty if nothing was reported."""
-    told = (host.get(name) for name in ("cpu_model", "cpus_usable", "memory_bytes", "kernel", "file_system"))
-    model, cpus, memory, kernel, files = told
+    facts = (host.get(name) for name in ("cpu_model", "cpus_usable", "memory_bytes", "kernel", "file_system"))
+    model, cpus, memory, kernel, files = facts
     parts = (
         model,
         ngettext("{number} processor", "{number} processors", cpus) if cpus else None,
@@ -86,7 +84,7 @@ def _levels(pair: MatchedPair, a: Arm, b: Arm) -> Iterator[str]:
 def _builds(a: ArmFacts, b: ArmFacts) -> Iterator[str]:
     if a.sha256 is not None and a.sha256 == b.sha256 and a.version == b.version:
         return
-    told = (
+    rows = (
         ("PostgreSQL", a.version, b.version),
         (_("origin"), origin_words(a.origin), origin_words(b.origin)),
         (_("compiler"), a.compiler, b.compiler),
@@ -94,7 +92,7 @@ def _builds(a: ArmFacts, b: ArmFacts) -> Iterator[str]:
         (_("build options"), _options(a), _options(b)),
         (_("source"), _source(a), _source(b)),
     )
-    found = [_each(name, x or _("none"), y or _("none")) for name, x, y in told if x != y]
+    found = [_each(name, x or _("none"), y or _("none")) for name, x, y in rows if x != y]
     compiled = _differing(a.compiled_in, b.compiled_in)
     found += [_each(name, x, y) for name, (x, y) in compiled.items() if name != "CONFIGURE"]
     if not found and None not in (a.sha256, b.sha256) and a.sha256 != b.sha256:
@@ -173,13 +171,13 @@ def _days(a: Answer, b: Answer) -> str:
 
 
 def _client(a: Answer, b: Answer) -> str:
-    if a.client == b.client or isinstance(a.comparison.workload, Operation):
+    if a.client == b.client or not a.comparison.workload.runs_pgbench:
         return ""
     return _("client differs: {a} in A, {b} in B", a=a.client, b=b.client)
 
 
 def _windows(a: Answer, b: Answer) -> str:
-    if isinstance(a.comparison.workload, Operation):
+    if a.comparison.workload.runs_once:
         return ""
     words = [windows_words([one]) for one in (a, b)]
     if words[0] == words[1]:
@@ -197,7 +195,7 @@ def _margin(a: Answer, b: Answer) -> str:
 
 def _check(pair: MatchedPair) -> str:
     sides = ((pair.a, pair.a_result), (pair.b, pair.b_result))
-    found = [name for name, side in zip(("A", "B"), sides, strict=True) if needs_check(*side)]
+    found = [name for name, side in zip(("A", "B"), sides, strict=True) if side[0].needs_check(side[1])]
     if not found:
         return ""
     return _("CHECK the caveats in {side}: its result may be misleading", side=listed(found))

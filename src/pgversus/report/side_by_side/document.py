@@ -3,8 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
-from pgversus.report.answer import Answer, StudyAnswer
-from pgversus.report.sentences import needs_check
+from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.report.side_by_side.agreement import (
     Agreement,
     DiscrepancyKind,
@@ -81,7 +80,7 @@ def _side(one: Answer, result: ContenderResult) -> Side:
         contender_value=levels[1] if levels else None,
         margin=comparison.design.margin,
         blocks=result.blocks,
-        needs_check=needs_check(one, result),
+        needs_check=one.needs_check(result),
     )
 
 

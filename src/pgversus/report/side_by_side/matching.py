@@ -8,8 +8,8 @@ from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from pgversus.report.answer import Answer, StudyAnswer
-from pgversus.report.sentences import metric_words
+from pgversus.answers.answer import Answer, StudyAnswer
+from pgversus.report.sentences import metric_words, unanswered_words
 from pgversus.report.side_by_side.agreement import NotComparable, Unlike
 from pgversus.stats.analysis import ContenderResult
 from pgversus.study.comparison import Arm, Comparison
@@ -66,17 +66,19 @@ def _factors(answers: Collection[Answer]) -> set[str]:
 
 
 def _workload_key(workload: Workload) -> Hashable:
-    if isinstance(workload, Operation):
-        return "operation", tuple(map(_step_key, workload.steps))
-    return (
-        "load",
-        tuple((_script_key(script), script.weight or 1) for script in workload.scripts),
-        workload.clients,
-        threads_used(workload.threads, workload.clients),
-        workload.query_mode,
-        tuple(sorted(workload.variables)),
-        workload.rate,
-    )
+    match workload:
+        case Operation(steps=steps):
+            return "operation", tuple(map(_step_key, steps))
+        case PgbenchWorkload(scripts=scripts, clients=clients, threads=threads):
+            return (
+                "load",
+                tuple((_script_key(script), script.weight or 1) for script in scripts),
+                clients,
+                threads_used(threads, clients),
+                workload.query_mode,
+                tuple(sorted(workload.variables)),
+                workload.rate,
+            )
 
 
 def _script_key(script: Script) -> Hashable:
@@ -95,8 +97,7 @@ def _dataset_key(arm: Arm) -> Hashable:
 
 def _scale(arm: Arm) -> int | None:
     """Return the scale of pgbench's tables, or the one passed to scripts."""
-    told = arm.workload.scale if isinstance(arm.workload, PgbenchWorkload) else None
-    return arm.dataset.pgbench_scale if arm.dataset.pgbench_scale is not None else told
+    return arm.dataset.pgbench_scale if arm.dataset.pgbench_scale is not None else arm.workload.scale
 
 
 def _hashes(files: Collection[SetupFile]) -> tuple[str, ...]:
@@ -106,10 +107,11 @@ def _hashes(files: Collection[SetupFile]) -> tuple[str, ...]:
 def _of_workloads(a: Comparison, b: Comparison) -> Iterator[Reason]:
     if _workload_key(a.workload) == _workload_key(b.workload):
         return
-    if isinstance(a.workload, Operation) or isinstance(b.workload, Operation):
-        what = _("an operation can be compared only with the same operation")
-    else:
-        what = listed(_of_loads(a.workload, b.workload))
+    match a.workload, b.workload:
+        case PgbenchWorkload() as load, PgbenchWorkload() as other:
+            what = listed(_of_loads(load, other))
+        case _:
+            what = _("an operation can be compared only with the same operation")
     yield Unlike.WORKLOAD, _("workload differs: {what}", what=what)
 
 
@@ -365,7 +367,7 @@ def _workload_name(one: Answer) -> str:
 def _lost(answer: StudyAnswer) -> dict[Hashable, str]:
     """Return why contexts were not measured, by levels."""
     # Reversed, so that the first of equal ones is used.
-    return {lost.context.levels: lost.words for lost in reversed(answer.unanswered)}
+    return {lost.context.levels: unanswered_words(lost) for lost in reversed(answer.unanswered)}
 
 
 def _only(side: str, one: Answer, lost_elsewhere: Mapping[Hashable, str]) -> Reason:

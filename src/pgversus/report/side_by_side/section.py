@@ -21,7 +21,7 @@ from pgversus.report.verdicts import verdict_word
 from pgversus.stats.confidence import Verdict
 from pgversus.study.metrics import Metric
 from pgversus.text.translation import N_, _, listed, ngettext
-from pgversus.text.units import change, change_interval
+from pgversus.text.units import RatioTexts, ratio_texts
 
 _AROUND = {
     DiscrepancyKind.BASELINE: N_("baselines"),
@@ -146,7 +146,7 @@ def _source(source: ResultSource) -> str:
 
 def _sentences(found: SideBySide) -> Iterator[str]:
     counted = Counter(row.agreement for row in found.rows)
-    parts = [told(counted[kind]) for kind, told in _COUNTED.items() if counted[kind]]
+    parts = [phrase(counted[kind]) for kind, phrase in _COUNTED.items() if counted[kind]]
     if parts:
         yield _("{counts}.", counts=listed(parts))
         yield _(
@@ -189,15 +189,14 @@ def _place(row: SideBySideRow) -> str:
 
 
 def _side(side: Side, metric: Metric) -> SideText:
-    has_ratio = side.ratio is not None
     baseline, contender = side.baseline_value, side.contender_value
-    changed = change(side.ratio) if side.ratio is not None else ""
+    shown = RatioTexts("", "", "") if side.ratio is None else ratio_texts(side.ratio, side.low, side.high)
     return SideText(
         pair=_("{contender} vs {baseline}", contender=side.contender, baseline=side.baseline),
         baseline_level="" if baseline is None else level_text(metric, baseline),
         contender_level="" if contender is None else level_text(metric, contender),
-        change=f"{MARKS.get(side.verdict, '')} {changed}".strip(),
-        interval=change_interval(side.low, side.high) if has_ratio else "",
+        change=f"{MARKS.get(side.verdict, '')} {shown.value}".strip(),
+        interval=shown.interval,
         verdict=side.verdict,
         verdict_word=verdict_word(side.verdict),
         blocks=str(side.blocks),
@@ -207,7 +206,8 @@ def _side(side: Side, metric: Metric) -> SideText:
 def _quotient(found: Quotient | None) -> str:
     if found is None:
         return ""
-    return f"{change(found.value)} {change_interval(found.low, found.high)}".strip()
+    shown = ratio_texts(found.value, found.low, found.high)
+    return f"{shown.value} {shown.interval}".strip()
 
 
 def _lone(one: NotComparable) -> LoneText:

@@ -12,7 +12,7 @@ from typing import TypeVar
 from pgversus.errors import StudyError
 from pgversus.study.comparison import Arm, Comparison, with_equal_bytes
 from pgversus.study.dataset import Dataset
-from pgversus.study.design import MOST_CONTENDERS, Design, DesignChoices, check_one_design, design_of, with_window
+from pgversus.study.design import MOST_CONTENDERS, Design, DesignChoices, design_of, with_window
 from pgversus.study.file import schema
 from pgversus.study.file.document import as_key
 from pgversus.study.file.keys import merged_settings, quantity
@@ -42,15 +42,17 @@ def choices_of(table: schema.DesignTable | None, problems: Problems, *, seed: in
         pin=quantity(("design", "pin"), table.pin, parse_pin, problems),
         seed=seed if table.seed is None else table.seed,
     )
-    try:
-        check_one_design(choices)
-    except StudyError as error:
-        error.what = "blocks fixes the number of blocks, so it cannot be limited"
-        error.found = "blocks with budget or max_blocks"
-        error.to_do = "remove blocks to stop when the answer is known"
-        problems.add(("design", "blocks"), error)
-        return replace(choices, fixed_blocks=None)
-    return choices
+    if not choices.has_two_stopping_rules:
+        return choices
+    error = StudyError(
+        "blocks fixes the number of blocks, so it cannot be limited",
+        slug="study-two-designs",
+        found="blocks with budget or max_blocks",
+        expected="one of them",
+        to_do="remove blocks to stop when the answer is known",
+    )
+    problems.add(("design", "blocks"), error)
+    return replace(choices, fixed_blocks=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

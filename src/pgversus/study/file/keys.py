@@ -1,6 +1,5 @@
 """Keys shared by several kinds of tables: files, settings, quantities, and mutually exclusive keys."""
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
@@ -180,11 +179,8 @@ def quantity(path: Path, text: str | None, parse: Callable[[str, str], Value], p
     """Return the parsed value; None if it is missing or was reported as a problem."""
     if text is None:
         return None
-    key = str(path[-1])
     try:
-        return parse(text, key)
+        return parse(text, str(path[-1]))
     except StudyError as error:
-        # The parser's advice uses option syntax: `budget 15m` becomes `budget = "15m"`.
-        error.to_do = re.sub(rf"{key} (\S+)", rf'{key} = "\1"', error.to_do)
         problems.add(path, error)
         return None

@@ -1,20 +1,18 @@
 """From a results folder to an answer: the same for a run that has just ended and for one from years ago."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from pgversus.answers.answer import Answer, AttributionResult, StudyAnswer, Unanswered
+from pgversus.answers.caveats import caveats
+from pgversus.answers.plans import PlansAnswer, compared
+from pgversus.engine.context_state import ContextState
 from pgversus.errors import PlanError, StoreError
-from pgversus.lab.caveats import caveats
-from pgversus.lab.compared_plans import compared
-from pgversus.lab.resume import state_so_far
 from pgversus.records.preparation import Preparation
-from pgversus.report.answer import Answer, AttributionResult, StudyAnswer, Unanswered
-from pgversus.report.plans import PlansAnswer
-from pgversus.report.sentences import needs_check
 from pgversus.stats.analysis import analyse
 from pgversus.stats.attribution import attribution
 from pgversus.stats.lazy import Once
@@ -22,9 +20,7 @@ from pgversus.store.folder import attributed_contexts, attribution_folder, unrea
 from pgversus.store.reading import StoredContext, StoredStudy, read_results
 from pgversus.study.counterfactual import ARMS, CONTENDER_AGAIN, OLD_PLANS, PlanRestoration
 from pgversus.study.design import StopReason
-from pgversus.study.study import Invocation, StudyMetadata
-from pgversus.study.workload import PgbenchWorkload
-from pgversus.text.translation import N_, _, ngettext, translate_stored
+from pgversus.study.study import Context, Invocation, StudyMetadata
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +61,7 @@ def _study_answer(
     for one in stored.contexts:
         failure = one.failure or facts.not_prepared.get(one.context.number)
         if one.preparation is None:
-            words = failure or _(_NOT_BEGUN[facts.ended])
-            unanswered.append(Unanswered(context=one.context, failed=failure is not None, words=words))
+            unanswered.append(Unanswered(context=one.context, failure=failure, stopped=facts.ended))
         else:
             answers.append(
                 _answer(
@@ -99,22 +94,6 @@ def _facts(stored: StoredStudy, folder: Path) -> _Facts:
     if not isinstance(facts.host.get("cpus"), int):
         raise unreadable(folder, "the fact host does not report the number of processors")
     return facts
-
-
-_NOT_BEGUN = {
-    StopReason.INTERRUPTED: N_("not started: interrupted"),
-    StopReason.BUDGET: N_("not started: the budget was used up"),
-    StopReason.BLOCKS: N_("not started"),
-    StopReason.DECIDED: N_("not started"),
-    StopReason.FAILED: N_("not started"),
-}
-_STOPPED = {
-    StopReason.INTERRUPTED: N_("interrupted"),
-    StopReason.BUDGET: N_("budget"),
-    StopReason.BLOCKS: N_("blocks"),
-    StopReason.DECIDED: N_("decided"),
-    StopReason.FAILED: N_("failed"),
-}
 
 
 def _answer(
@@ -164,6 +143,16 @@ def _answer(
     )
 
 
+def state_so_far(context: Context, stored: StoredContext, verdicts: int, budget_s: float) -> ContextState:
+    """Return the state of a context, with the budget of the last run: the only part of a design that may change."""
+    preparation = stored.preparation
+    if preparation is not None and preparation.design.budget_s != budget_s:
+        preparation = replace(preparation, design=replace(preparation.design, budget_s=budget_s))
+    state = ContextState(context, verdicts)
+    state.resume_from(preparation, stored.failure, stored.blocks)
+    return state
+
+
 def _compared(one: StoredContext, folder: Path) -> PlansAnswer | None:
     plans = one.plans()
     try:
@@ -193,39 +182,37 @@ def _attributed(stored: StoredStudy, facts: _Facts, results: Path) -> dict[int, 
 
 
 def _not_measured(words: str) -> AttributionResult:
-    return AttributionResult(recall="", found=None, failure=translate_stored(words), wall_s=0.0)
+    return AttributionResult(restoration="", found=None, failure=words, wall_s=0.0)
 
 
 def _read_attributed(folder: Path) -> AttributionResult:
     stored = read_results(folder)
     workloads = [arm.workload for one in stored.contexts for arm in one.context.comparison.arms]
-    loads = [workload for workload in workloads if isinstance(workload, PgbenchWorkload)]
-    if len(stored.contexts) != 1 or len(workloads) != ARMS or len(loads) != ARMS:
+    if len(stored.contexts) != 1 or len(workloads) != ARMS or not all(one.has_plans for one in workloads):
         raise unreadable(folder, "not a study of what plans account for")
     # An attribution has no attributions of its own.
     study = _study_answer(stored, _facts(stored, folder), folder, {})
     if not study.answers:
-        return _not_measured(study.unanswered[0].words)
+        (lost,) = study.unanswered
+        return AttributionResult(
+            restoration="", found=None, failure=lost.failure or "", wall_s=0.0, stopped=lost.stopped
+        )
     (answer,) = study.answers
     arms = answer.comparison.arms
-    workload = loads[OLD_PLANS]
+    workload = workloads[OLD_PLANS]
     found = attribution(answer.analysis, workload.clients)
     is_rewritten = workload.name != arms[CONTENDER_AGAIN].workload.name
-    recall = PlanRestoration(
+    restoration = PlanRestoration(
         settings=tuple(one for one in arms[OLD_PLANS].settings if one not in arms[CONTENDER_AGAIN].settings),
         rewrite=workload.scripts[0] if is_rewritten else None,
     )
-    no_interval = ngettext(
-        "no interval after {number} block ({stopped})",
-        "no interval after {number} blocks ({stopped})",
-        len(answer.blocks),
-        stopped=_(_STOPPED[answer.stopped]),
-    )
     return AttributionResult(
-        recall=recall.words,
+        restoration=restoration.words,
         found=found,
-        failure=no_interval if found is None else "",
+        failure="",
         wall_s=answer.wall_s,
+        blocks=len(answer.blocks),
+        stopped=answer.stopped,
         results=str(folder),
-        needs_check=any(needs_check(answer, result) for result in answer.analysis.results),
+        needs_check=any(answer.needs_check(result) for result in answer.analysis.results),
     )

@@ -1,4 +1,5 @@
-from pgversus.report.inventory import ServerHere, aligned, servers_document, servers_table
+from pgversus.records.inventory import ServerHere
+from pgversus.report.inventory import aligned, servers_document, servers_table
 
 BUILT = ServerHere(
     name="source-0a1b",

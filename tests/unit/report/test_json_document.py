@@ -1,11 +1,13 @@
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from pgversus.report.json_document import SCHEMA, document
+from pgversus.report.json_document import SCHEMA, document, json_pieces, study_document
 from pgversus.report.sentences import answer_sentences
 from pgversus.study.metrics import Metric
+from tests.builders import study_answer
 from tests.unit.report.cases import CASES
 
 REQUIRED = {
@@ -133,3 +135,31 @@ def test_an_operation_has_only_its_time_and_that_of_each_step() -> None:
     assert verdict["step_ratios"]["VACUUM pgbench_accounts"]["value"] == pytest.approx(0.75 / 1.9, rel=0.01)
     assert "steps" not in read_back("operation")["arms"][0]
     assert "steps" not in read_back("faster")["arms"][0]
+
+
+def comparison_document(*cases: str) -> dict[str, Any]:
+    """Return the document of `compare`: one context, or none yet, without a title."""
+    whole = study_answer([CASES[case]() for case in cases])
+    found: dict[str, Any] = json.loads(
+        "".join(json_pieces(study_document(replace(whole, study=replace(whole.study, title="", contexts=1)))))
+    )
+    return found
+
+
+def test_a_comparison_has_the_form_of_a_study_with_its_own_kind_and_sentences() -> None:
+    found = comparison_document("faster")
+    (context,) = found["contexts"]
+    assert (found["schema"], found["kind"]) == ("pgversus.study/1", "comparison")
+    assert found["answer"] == context["answer"] == answer_sentences(CASES["faster"]())
+    assert [{key: value for key, value in one.items() if key != "context"} for one in found["verdicts"]] == context[
+        "verdicts"
+    ]
+
+
+def test_a_comparison_without_blocks_has_no_context() -> None:
+    found = comparison_document()
+    assert (found["kind"], found["contexts"], found["verdicts"]) == ("comparison", [], [])
+
+
+def test_a_study_file_of_one_context_is_a_study() -> None:
+    assert json.loads("".join(json_pieces(study_document(study_answer([CASES["faster"]()])))))["kind"] == "study"

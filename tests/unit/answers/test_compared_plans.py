@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
+from pgversus.answers.plans import compared
 from pgversus.errors import WorkloadError
-from pgversus.lab.compared_plans import check_plan_restored, check_same_statements, compared
+from pgversus.lab.plan_checks import check_plan_restored, check_same_statements
 from pgversus.plans.levels import PlanLevel
 from pgversus.records.plans import CapturedPlans
-from pgversus.report.plans import undoing
+from pgversus.report.plans import plan_warnings, statement_words, undoing
 from tests.unit.plans.captures import OFF, captured, plans_of
 from tests.unit.plans.raw import node, scan
 
@@ -23,8 +24,8 @@ def test_each_contender_is_compared_with_the_baseline() -> None:
         (("16", "17"), PlanLevel.IDENTICAL),
         (("16", "18"), PlanLevel.OPERATORS),
     ]
-    assert {one.statement for one in found.compared} == {"q.sql, statement 2: SELECT 2"}
-    assert (found.warnings, found.unlike) == ([], ())
+    assert {statement_words(one.statement) for one in found.compared} == {"q.sql, statement 2: SELECT 2"}
+    assert (plan_warnings(found), found.unlike) == ([], ())
     assert [undoing(one) for one in found.compared] == [
         "",
         "with enable_x = off (a switch that 16 does not have), 18 uses the plan of 16",
@@ -35,7 +36,7 @@ def test_different_rows_and_statistics_are_reported() -> None:
     arms = captured(scan("t")), captured(scan("t"), rows=4, statistics="b")
     found = compared(LABELS[:2], plans_of(*arms))
     assert [one.same_rows for one in found.compared] == [False]
-    assert [text.split(":")[0] for text in found.warnings] == [
+    assert [text.split(":")[0] for text in plan_warnings(found)] == [
         "17 returns different rows from 16",
         "the statistics of public.t differ between 16 and 17",
     ]
@@ -81,7 +82,7 @@ def test_a_plan_other_than_the_old_one_is_refused(
     plans = plans_of(*(captured(one) for one in (back, old, new)))
     with pytest.raises(WorkloadError) as caught:
         check_plan_restored(("17 with the plans of 16", "16", "17"), plans)
-    assert caught.value.slug == "workload-plan-not-recalled"
+    assert caught.value.slug == "workload-plan-not-restored"
     assert "17 with the plans of 16" in caught.value.where
 
 

@@ -1,4 +1,5 @@
-from pgversus.report.inventory import CachedKind, CachedThing, cache_document, cache_table
+from pgversus.records.inventory import CachedKind, CachedThing
+from pgversus.report.inventory import cache_document, cache_table
 
 THINGS = (
     CachedThing(

@@ -2,11 +2,14 @@ from dataclasses import replace
 
 import pytest
 
-from pgversus.report.methodology import comparison_lines
+from pgversus.answers.answer import Answer
+from pgversus.report.methodology import comparison_lines, windows_words
+from pgversus.study.design import Design, WindowKind
 from pgversus.study.workload import PgbenchWorkload, Script
-from tests.builders import answer, comparison, open_loop
+from tests.builders import answer, comparison, open_loop, rate_blocks
 from tests.unit.report.cases import CASES
 
+EIGHT = ("8 windows of 20 ms in 4 quads", "8 windows of 30 ms in 4 quads")
 SELECT = Script(name="select-only")
 FILE = Script(name="my query.sql", text="SELECT :scale")
 
@@ -46,3 +49,33 @@ def test_the_method_of_copying_data_is_shown_if_known(way: str | None, shown: st
     measured = replace(answer([]), host={"file_system": "ext4", "copies": way})
     (line,) = (line for line in comparison_lines(measured) if line.startswith("host: "))
     assert line.endswith(shown)
+
+
+def short(seconds: float, counts: set[int]) -> Answer:
+    """Return an answer with blocks of these numbers of windows."""
+    design = Design(window_kind=WindowKind.SLICE, window_s=seconds, rounds=max(counts))
+    blocks = [
+        block._replace(trials={arm: trial._replace(window_count=count) for arm, trial in block.trials.items()})
+        for count in counts
+        for block in rate_blocks([100.0], [200.0])
+    ]
+    return answer(blocks, comparison(design=design))
+
+
+@pytest.mark.parametrize(
+    ("windows", "words"),
+    [
+        ([(0.02, {8})], "8 windows of 20 ms in 4 quads"),
+        ([(0.02, {1})], "1 window of 20 ms"),
+        ([(0.02, {4, 8})], "4 to 8 windows of 20 ms in quads"),
+        ([(0.02, {8}), (0.03, {12})], "8 windows of 20 ms in 4 quads or 12 windows of 30 ms in 6 quads"),
+        ([(0.02, {8}), (0.03, {8}), (0.05, {8})], "8 windows of 20 ms to 50 ms in 4 quads"),
+        ([(0.02, {8}), (0.03, {4}), (0.05, {8})], "4 to 8 windows of 20 ms to 50 ms in quads"),
+        (
+            [(0.02, {8}), (0.03, {8}), (0.05, {1})],
+            "8 windows of 20 ms in 4 quads or 8 windows of 30 ms in 4 quads or 1 window of 50 ms",
+        ),
+    ],
+)
+def test_many_lengths_of_windows_are_shown_as_a_range(windows: list[tuple[float, set[int]]], words: str) -> None:
+    assert windows_words(short(seconds, counts) for seconds, counts in windows) == words

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from pgversus.answers.read import read_answer
 from pgversus.cli.options import exit_code
 from pgversus.errors import ExitCode, StoreError
-from pgversus.lab.answer import read_answer
 from pgversus.records.preparation import ArmFacts, Preparation
+from pgversus.report.sentences import unanswered_words
 from pgversus.store.writing import Results
 from pgversus.study.study import Context, Study
 from tests.builders import comparison, latency_block
@@ -50,10 +51,13 @@ def test_contexts_that_could_not_be_prepared_have_failed_with_the_stored_message
     results.add_fact("ended", "decided")
     results.close()
     found = read_answer(tmp_path)
-    assert [(one.failed, one.words) for one in found.unanswered] == [(True, "no cold cache"), (False, "not started")]
+    assert [(one.failed, unanswered_words(one)) for one in found.unanswered] == [
+        (True, "no cold cache"),
+        (False, "not started"),
+    ]
     (begun,) = found.answers
     assert begun.failure == "other rows"
-    assert [caveat.slug for caveat in begun.caveats if "other rows" in caveat.text] == ["not-gone-on"]
+    assert [caveat.slug for caveat in begun.caveats if "other rows" in caveat.values.values()] == ["not-resumed"]
     assert exit_code(found, ()) is ExitCode.FAILED_TRIALS
     results = Results(tmp_path)
     results.add_fact("not_prepared", {})

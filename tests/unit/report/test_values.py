@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 
+from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.records.trials import Block
-from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.markdown import markdown
 from pgversus.report.terminal import WIDEST, print_answer, print_study_answer
-from pgversus.report.values import COUNTERS_NOTE, QuantityRow, quantity_rows, study_quantity_rows, untold
+from pgversus.report.values import COUNTERS_NOTE, QuantityRow, quantity_rows, study_quantity_rows, unreported_metrics
 from tests.builders import answer, study_answer
 from tests.unit.report.cases import CASES, steady
 
@@ -106,7 +106,10 @@ def test_a_requested_quantity_that_was_not_reported_is_listed_once_with_its_serv
     one = counted(steady(1.1), {"wal_bytes": (1e6, 1e6)})
     named = ("tps", "latency_p95", "wal_bytes", "client_io_reads", "disk_reads")
     study = study_answer([one, one], metrics=named)
-    assert untold(study) == ["client_io_reads: not reported by 16.12, 17.8", "disk_reads: not reported by this host"]
+    assert unreported_metrics(study) == [
+        "client_io_reads: not reported by 16.12, 17.8",
+        "disk_reads: not reported by this host",
+    ]
     assert "not measured: client\\_io\\_reads: not reported by 16.12, 17.8" in markdown(study)
 
 
@@ -116,14 +119,14 @@ def test_the_arm_that_did_not_report_a_quantity_is_named() -> None:
         block._replace(trials={0: block.trials[0], 1: block.trials[1]._replace(counters={"client_io_reads": 1.0})})
         for block in one.blocks
     ]
-    assert untold(study_answer([answer(blocks)], metrics=["client_io_reads"])) == [
+    assert unreported_metrics(study_answer([answer(blocks)], metrics=["client_io_reads"])) == [
         "client_io_reads: not reported by 16.12"
     ]
 
 
 def test_a_study_without_blocks_names_no_server_for_missing_values() -> None:
     study = study_answer([CASES["interrupted"]()], metrics=["wal_bytes"])
-    assert untold(study) == ["wal_bytes: no values were recorded"]
+    assert unreported_metrics(study) == ["wal_bytes: no values were recorded"]
 
 
 def test_a_study_has_the_rows_of_each_verdict_in_order() -> None:

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from pgversus.lab.caveats import plan_caveats
+from pgversus.answers.caveats import plan_caveats
 from pgversus.records.plans import CapturedPlans, SampledPlans
+from pgversus.report.caveats import caveat_text
 from tests.builders import comparison
 from tests.unit.plans.captures import captured, plans_of
 from tests.unit.plans.raw import scan
@@ -37,5 +38,5 @@ def test_different_rows_are_reported_with_their_statement() -> None:
     plans = plans_of(captured(scan("t")), captured(scan("t"), rows=4))
     (caveat,) = plan_caveats(comparison(), plans, "")
     assert caveat.arm == 1
-    assert "17.8 returns different rows from 16.12" in caveat.text
-    assert "q.sql, statement 1: SELECT 1" in caveat.text
+    assert "17.8 returns different rows from 16.12" in caveat_text(caveat)
+    assert "q.sql, statement 1: SELECT 1" in caveat_text(caveat)

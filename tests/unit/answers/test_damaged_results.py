@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pgversus.answers.answer import StudyAnswer
+from pgversus.answers.read import read_answer
 from pgversus.errors import StoreError
-from pgversus.lab.answer import read_answer
-from pgversus.report.answer import StudyAnswer
 from pgversus.report.article.page import article
 from pgversus.report.json_document import json_pieces, study_document
 from pgversus.report.markdown import markdown
@@ -26,6 +26,8 @@ from tests.bounded import processor_time
 from tests.fuzz.mutations import changed_bytes
 from tests.fuzz.results import PLACES, VALUES, put, put_into_document, whole_file
 from tests.unit.store.whole import changed
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

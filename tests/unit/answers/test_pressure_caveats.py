@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from pgversus.lab.load_caveats import measured_of, pressure_caveats
+from pgversus.answers.load_caveats import measured_of, pressure_caveats
 from tests.builders import comparison, rate_block
 
 READS_ONLY = {

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from pgversus.lab.load_caveats import load_caveats, measured_of
-from pgversus.records.preparation import Caveat
+from pgversus.answers.answer import Caveat
+from pgversus.answers.load_caveats import load_caveats, measured_of
 from pgversus.records.trials import Block
+from pgversus.report.caveats import caveat_text
 from pgversus.stats.effects import Samples
 from pgversus.study.comparison import CacheState, Comparison
 from pgversus.study.metrics import Metric
@@ -112,7 +113,7 @@ def test_a_trend_within_blocks_means_a_short_warm_up() -> None:
 def test_advice_names_no_option_since_a_study_file_has_none() -> None:
     told = found(blocks({"client_cpu_s": 0.91}, trend=math.log(1.08), transactions=90))
     assert {"not-steady", "few-transactions", "client-bound"} <= {caveat.slug for caveat in told}
-    assert not [caveat.text for caveat in told if re.search(r"(?<!\w)-{1,2}[a-z]", caveat.text)]
+    assert not [caveat_text(caveat) for caveat in told if re.search(r"(?<!\w)-{1,2}[a-z]", caveat_text(caveat))]
 
 
 def test_a_cold_cache_need_not_be_steady_but_is_checked() -> None:
@@ -159,11 +160,11 @@ def rates(of: list[Block], rate: float | None = 50.0, clients: int = 1) -> list[
 def test_a_missed_rate_is_reported_with_both_numbers() -> None:
     (caveat,) = rates(at_rate(320))
     assert caveat.arm == 1
-    assert "17.8 reached only 40 of 50 transactions per second" in caveat.text
-    assert "queue" in caveat.text
+    assert "17.8 reached only 40 of 50 transactions per second" in caveat_text(caveat)
+    assert "queue" in caveat_text(caveat)
     both = rates(at_rate(320), rate=200_000)
     assert [one.arm for one in both] == [None, 1]
-    assert "16.12 reached only 50 of 200 000 transactions per second" in both[0].text
+    assert "16.12 reached only 50 of 200 000 transactions per second" in caveat_text(both[0])
     assert rates(at_rate(320), rate=None) == []
 
 

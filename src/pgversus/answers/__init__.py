@@ -1,0 +1,8 @@
+"""The answer that stored results support, as data: what `report` words and draws.
+
+answer.py         the answer to a study, and its caveats as data
+read.py           from a results folder to an answer
+caveats.py        reasons to trust a result less
+load_caveats.py   caveats from counters, rates and drift
+plans.py          compared plans of all arms, and what restores an old plan
+"""

@@ -1,0 +1,175 @@
+"""The answer to a study, as data: input of every report, computed once. It holds no sentence of ours."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pgversus.answers.plans import PlansAnswer
+from pgversus.records.preparation import ArmFacts, Difference
+from pgversus.records.trials import Block, LatencyHistogram
+from pgversus.stats.analysis import Analysis, ContenderResult
+from pgversus.stats.attribution import Attribution
+from pgversus.stats.confidence import LookRule, Verdict
+from pgversus.study.comparison import Arm, Comparison
+from pgversus.study.design import StopReason
+from pgversus.study.study import Context, Invocation, StudyMetadata
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caveat:
+    """A reason to trust a result less, shown next to it (report/caveats.py has the sentences)."""
+
+    slug: str
+    """Stable name for programs, such as mixed-builds."""
+    arm: int | None = None
+    """Index of the only contender it concerns; None if it concerns every verdict."""
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """What was observed, and on which arms: the values of its sentence, in base units."""
+
+
+def about(slug: str, arm: Arm, **values: object) -> Caveat:
+    """Return a caveat about one arm; if it is the baseline, it concerns every verdict."""
+    return Caveat(slug=slug, arm=arm.index or None, values={"arm": arm.label, **values})
+
+
+def between(slug: str, comparison: Comparison, contender: Arm, **values: object) -> Caveat:
+    """Return a caveat about a contender and the baseline."""
+    labels = {"baseline": comparison.baseline.label, "contender": contender.label}
+    return Caveat(slug=slug, arm=contender.index, values={**labels, **values})
+
+
+OTHER_ROWS = "other-rows"
+"""The slug of the gravest caveat: a contender that returns different rows does different work."""
+_GRAVE = frozenset(
+    {
+        "not-resumed",
+        OTHER_ROWS,
+        "mixed-builds",
+        "unequal-databases",
+        "unequal-settings",
+        "unequal-indexes",
+        "failed-trials",
+        "worn-data",
+        "late-writes",
+        "client-bound",
+        "rate-not-reached",
+        "cache-not-cold",
+        "drift",
+        "memory-pressure",
+    }
+)
+"""Caveats that put CHECK before the sentence, because the number may be misleading."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttributionResult:
+    """The effect of a contender's plans, or why it is unknown."""
+
+    restoration: str
+    """Settings that restore the baseline's plans, or the name of a script; empty if not measured."""
+    found: Attribution | None
+    failure: str
+    """What went wrong, in English; empty if nothing did, although it may lack blocks for a result."""
+    wall_s: float
+    blocks: int | None = None
+    """None if no block was begun, or if that is unknown."""
+    stopped: StopReason | None = None
+    """How its own study ended; None if that is unknown."""
+    results: str = ""
+    """The attribution's own results folder; empty if not measured."""
+    needs_check: bool = False
+    """Whether one of its own caveats says that its numbers may be misleading."""
+
+
+def _no_plans() -> None:
+    """Return None, for a comparison whose plans were not captured."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The results of one comparison."""
+
+    context: Context
+    comparison: Comparison
+    """With the design as run, after fitting windows."""
+    arms: tuple[ArmFacts, ...]
+    analysis: Analysis
+    rule: LookRule
+    caveats: tuple[Caveat, ...]
+    differences: tuple[Difference, ...]
+    stopped: StopReason
+    failure: str | None
+    """Why the last run could not continue it; None if it could."""
+    failed_trials: int
+    blocks: tuple[Block, ...]
+    """The measurements."""
+    wall_s: float
+    """Duration of all blocks, with restarts and warm-up."""
+    study_wall_s: float
+    """Duration of all contexts of the study, which share the budget."""
+    is_from_file: bool
+    """Whether it comes from a study file, whose design is fixed except for the budget."""
+    client: str
+    """The pgbench that generated the load."""
+    host: Mapping[str, Any]
+    results: str
+    """The results folder."""
+    plans: Callable[[], PlansAnswer | None] = _no_plans
+    """Returns the compared plans, computed on first use; None if none were captured."""
+    latencies: Callable[[], Mapping[int, LatencyHistogram]] = dict
+    """Returns latencies by arm, over all its blocks; read on first use."""
+    attributed: Mapping[int, AttributionResult] = field(default_factory=dict)
+    """By contender, if its plans have changed and can be restored."""
+    days: tuple[str, str] | None = None
+    """Days of the first and last block, UTC, ISO 8601; None if not recorded, or without blocks."""
+
+    @property
+    def window_counts(self) -> set[int]:
+        """Numbers of windows per trial; empty for older results, whose trials all have the design's number."""
+        return {trial.window_count for block in self.blocks for trial in block.trials.values() if trial.window_count}
+
+    def caveats_of(self, contender: int) -> tuple[Caveat, ...]:
+        """Return the caveats that concern the verdict on one contender."""
+        return tuple(caveat for caveat in self.caveats if caveat.arm in (None, contender))
+
+    def needs_check(self, result: ContenderResult) -> bool:
+        """Return whether the result may be misleading, according to its caveats."""
+        is_grave = any(caveat.slug in _GRAVE for caveat in self.caveats_of(result.contender))
+        return is_grave and result.verdict is not Verdict.INVALID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unanswered:
+    """A context without measurements."""
+
+    context: Context
+    failure: str | None
+    """Why it could not be measured; None if it was not reached."""
+    stopped: StopReason
+    """How the study ended."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether it could not be measured, as opposed to not being reached."""
+        return self.failure is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyAnswer:
+    """The final or interim results of a study: one answer per measured context."""
+
+    study: StudyMetadata
+    answers: tuple[Answer, ...]
+    unanswered: tuple[Unanswered, ...]
+    stopped: StopReason
+    results: str
+    """The results folder."""
+    asked: Invocation = field(default_factory=Invocation)
+    """The command, program and study file that produced it."""
+    builds: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """By server name: origin, version, and hashes of the fetched archive and of the server program."""
+
+    @property
+    def is_comparison(self) -> bool:
+        """Whether it was asked by `compare`, as one context without a title; a study file always has one."""
+        return not self.study.title and self.study.contexts == 1

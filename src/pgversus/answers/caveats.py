@@ -1,0 +1,204 @@
+"""Caveats from what was observed, as data: shown next to the verdict, never corrected silently."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from pgversus.answers.answer import OTHER_ROWS, Caveat, about, between
+from pgversus.answers.load_caveats import ArmMeasurement, load_caveats, measured_of
+from pgversus.answers.plans import other_rows
+from pgversus.records.plans import CapturedPlans
+from pgversus.records.preparation import RUNNING_SERVER, ArmFacts, Difference, Preparation
+from pgversus.records.trials import Block
+from pgversus.stats.effects import Samples
+from pgversus.study.comparison import Comparison
+from pgversus.study.counters import ROWS_WRITTEN
+from pgversus.study.design import StopReason
+from pgversus.study.servers import NEWEST_TESTED_MAJOR
+
+
+def plan_caveats(comparison: Comparison, plans: CapturedPlans | None, not_explained: str) -> Iterator[Caveat]:
+    """Yield caveats, the gravest first. not_explained: why requested plans are missing; empty if they are not."""
+    if not_explained:
+        yield Caveat(slug="plans-not-captured", values={"failure": not_explained})
+    if plans is None:
+        return
+    for arm in comparison.contenders:
+        if statements := other_rows(plans, arm.index):
+            yield between(OTHER_ROWS, comparison, arm, statements=statements)
+    for arm, sampled in zip(comparison.arms, plans.sampled, strict=bool(plans.sampled)):
+        if sampled.failure:
+            yield Caveat(slug="plans-not-sampled", arm=arm.index, values={"arm": arm.label, "failure": sampled.failure})
+        elif sampled.others:
+            yield Caveat(
+                slug="other-plans-under-load",
+                arm=arm.index,
+                values={"arm": arm.label, "others": sampled.others, "plans": sampled.told},
+            )
+
+
+_MOST_UNCLOCKED = 0.01
+_LEAST_SHARE_OF_SERVERS = 0.75
+
+
+def caveats(
+    comparison: Comparison,
+    preparation: Preparation,
+    samples: Samples,
+    stopped: StopReason,
+    *,
+    cpus: int,
+    failure: str | None = None,
+    plans: CapturedPlans | None = None,
+) -> tuple[Caveat, ...]:
+    """Every reason to trust this comparison less, the gravest first.
+
+    cpus: processors available to the host. failure: why the last run could not continue this context.
+    plans: as captured; None if they were not.
+    """
+    facts, differences, blocks = preparation.arms, preparation.differences, samples.blocks
+    measured = [measured_of(arm, blocks) for arm in comparison.arms]
+    return (
+        *_not_resumed(failure),
+        *_mixed_builds(comparison, facts, differences),
+        *_untested_majors(comparison, facts),
+        *plan_caveats(comparison, plans, preparation.not_explained),
+        *_unequal_databases(comparison, differences),
+        *_unequal_settings(comparison, differences),
+        *_unequal_indexes(comparison, differences),
+        *_not_restarted(comparison, facts, writes=preparation.writes),
+        *_few_processors(comparison),
+        *_late_writes(preparation, blocks, measured),
+        *_failures(comparison, blocks),
+        *_failed_transactions(measured),
+        *_unclocked(comparison, measured),
+        *load_caveats(comparison, samples, measured, cpus=cpus),
+        *_interrupted(stopped),
+    )
+
+
+def _few_processors(comparison: Comparison) -> Iterator[Caveat]:
+    """Yield a caveat if the servers had clearly fewer processors than the host."""
+    servers = len(comparison.design.server_processors)
+    cpus = servers + len(comparison.design.client_processors)
+    if servers and servers < _LEAST_SHARE_OF_SERVERS * cpus:
+        yield Caveat(slug="few-processors", values={"servers": servers, "cpus": cpus})
+
+
+def _not_resumed(failure: str | None) -> Iterator[Caveat]:
+    if failure is not None:
+        yield Caveat(slug="not-resumed", values={"failure": failure})
+
+
+def _untested_majors(comparison: Comparison, facts: Sequence[ArmFacts]) -> Iterator[Caveat]:
+    """Yield a caveat for each arm whose major version is newer than the tests know."""
+    for arm, found in zip(comparison.arms, facts, strict=True):
+        major = re.match(r"\d+", found.version)
+        if major and int(major[0]) > NEWEST_TESTED_MAJOR:
+            yield Caveat(
+                slug="untested-major",
+                arm=arm.index,
+                values={"arm": arm.label, "version": found.version, "newest": NEWEST_TESTED_MAJOR},
+            )
+
+
+def _mixed_builds(
+    comparison: Comparison, facts: Sequence[ArmFacts], differences: Sequence[Difference]
+) -> Iterator[Caveat]:
+    for arm in comparison.contenders:
+        if parts := _parts(differences, "build", arm.index):
+            yield between(
+                "mixed-builds",
+                comparison,
+                arm,
+                baseline_origin=facts[0].origin,
+                contender_origin=facts[arm.index].origin,
+                parts=parts,
+            )
+
+
+def _unequal_databases(comparison: Comparison, differences: Sequence[Difference]) -> Iterator[Caveat]:
+    for arm in comparison.contenders:
+        if parts := _parts(differences, "database", arm.index):
+            yield between("unequal-databases", comparison, arm, parts=parts)
+
+
+def _unequal_settings(comparison: Comparison, differences: Sequence[Difference]) -> Iterator[Caveat]:
+    asked = [difference for difference in differences if not difference.is_default]
+    for arm in comparison.contenders:
+        if settings := _parts(asked, "setting", arm.index):
+            yield between("unequal-settings", comparison, arm, settings=settings)
+
+
+def _unequal_indexes(comparison: Comparison, differences: Sequence[Difference]) -> Iterator[Caveat]:
+    for arm in comparison.contenders:
+        if parts := _parts(differences, "index", arm.index):
+            yield between("unequal-indexes", comparison, arm, indexes=[name for name, _, _ in parts])
+
+
+def _not_restarted(comparison: Comparison, facts: Sequence[ArmFacts], *, writes: bool) -> Iterator[Caveat]:
+    labels = [arm.label for arm, fact in zip(comparison.arms, facts, strict=True) if fact.origin == RUNNING_SERVER]
+    if labels:
+        yield Caveat(slug="not-restarted", values={"arms": labels})
+        if writes:
+            yield Caveat(slug="worn-data", values={"arms": labels})
+
+
+def _late_writes(
+    preparation: Preparation, blocks: Sequence[Block], measured: Sequence[ArmMeasurement]
+) -> Iterator[Caveat]:
+    """Yield a caveat for a load that seemed read-only in the first run, was measured as such, and then wrote."""
+    totals = (one.counters.total(name) for one in measured for name in ROWS_WRITTEN)
+    if preparation.writes or all(total == 0 for total in totals):
+        return
+    writing = [block for block in blocks if any(trial.has_written for trial in block.trials.values())]
+    if writing:
+        yield Caveat(
+            slug="late-writes",
+            values={"first": writing[0].number, "writing": len(writing), "blocks": len(blocks)},
+        )
+
+
+def _failures(comparison: Comparison, blocks: Sequence[Block]) -> Iterator[Caveat]:
+    found = [failure for block in blocks for failure in block.failures]
+    for arm in comparison.arms if found else ():
+        failures = [failure for failure in found if failure.arm == arm.index]
+        if failures:
+            yield about(
+                "failed-trials",
+                arm,
+                failed=len(failures),
+                blocks=len(blocks),
+                phase=failures[0].phase,
+                failure=failures[0].words,
+            )
+
+
+def _failed_transactions(measured: Sequence[ArmMeasurement]) -> Iterator[Caveat]:
+    for one in measured:
+        if failed := sum(trial.failed for trial in one.trials):
+            yield about("failed-transactions", one.arm, failed=failed)
+
+
+def _unclocked(comparison: Comparison, measured: Sequence[ArmMeasurement]) -> Iterator[Caveat]:
+    """With a rate, latencies that pgbench did not measure cannot be recovered (workload/pgbench_log.py)."""
+    if not comparison.workload.is_open_loop:
+        return
+    for one in measured:
+        transactions = sum(trial.transactions for trial in one.trials)
+        share = sum(trial.unclocked for trial in one.trials) / max(1, transactions)
+        if share > _MOST_UNCLOCKED:
+            yield about("unclocked-transactions", one.arm, share=share)
+
+
+def _interrupted(stopped: StopReason) -> Iterator[Caveat]:
+    if stopped is StopReason.INTERRUPTED:
+        yield Caveat(slug="interrupted")
+
+
+def _parts(differences: Sequence[Difference], kind: str, arm: int) -> list[tuple[str, str, str]]:
+    """Return the differences of this kind between an arm and the baseline: name, value of the baseline, of the arm."""
+    return [
+        (one.name, one.values[0], one.values[arm])
+        for one in differences
+        if one.kind == kind and one.values[0] != one.values[arm]
+    ]

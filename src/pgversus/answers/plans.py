@@ -1,0 +1,125 @@
+"""Compared plans: each contender's with the baseline's, statement by statement, and what restores an old plan."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pgversus.plans.difference import PlanDifference, difference
+from pgversus.plans.explain import read_plans
+from pgversus.plans.levels import PlanLevel
+from pgversus.plans.plan import Plan
+from pgversus.records.plans import Captured, CapturedPlans, CapturedStatement, PlanOverride, StatementName
+from pgversus.study.counterfactual import PlanRestoration, settings_together
+from pgversus.study.workload import Workload
+
+_RELATION = re.compile(r'"Relation Name": ("(?:[^"\\]|\\.)*")')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedPlans:
+    """The plans of one statement on two arms."""
+
+    statement: StatementName
+    labels: tuple[str, str]
+    """Labels of baseline and contender."""
+    plans: tuple[Plan, Plan]
+    difference: PlanDifference
+    same_rows: bool | None = None
+    """Whether both returned the same rows, in any order; None if not checked, or if no rows are returned."""
+    undone_by: PlanOverride | None = None
+    """Settings with which the contender plans or executes the statement as the baseline does."""
+    is_searched: bool = False
+    """Whether such settings were searched for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnlikeStatistics:
+    """Tables whose statistics differ between two arms, because of sampling or a different statistics target."""
+
+    labels: tuple[str, str]
+    tables: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlansAnswer:
+    """All compared plans."""
+
+    compared: tuple[ComparedPlans, ...]
+    unlike: tuple[UnlikeStatistics, ...] = ()
+
+    def of(self, contender: str) -> tuple[ComparedPlans, ...]:
+        """Return the compared plans of one contender, by its label."""
+        return tuple(one for one in self.compared if one.labels[1] == contender)
+
+
+def changed_plans(compared: Sequence[ComparedPlans]) -> list[ComparedPlans]:
+    """Return statements with different plans; if there are none, those whose plans execute differently."""
+    changed = [one for one in compared if not one.difference.is_same_plan]
+    return changed or [one for one in compared if one.difference.level is PlanLevel.BEHAVIOUR]
+
+
+def restoration_of(compared: Sequence[ComparedPlans], workload: Workload) -> PlanRestoration | None:
+    """Return what restores all changed plans of a contender; None if nothing has changed, or no way is known."""
+    changed = changed_plans(compared)
+    if not changed:
+        return None
+    if workload.rewrite is not None:
+        return PlanRestoration(rewrite=workload.rewrite)
+    found = {
+        number: one.undone_by.candidate.settings for number, one in enumerate(changed) if one.undone_by is not None
+    }
+    settings = settings_together(found) if len(found) == len(changed) else None
+    return None if settings is None else PlanRestoration(settings=settings)
+
+
+def compared(labels: Sequence[str], plans: CapturedPlans) -> PlansAnswer:
+    """Return the plan changes of each statement. labels: of the arms, the baseline first."""
+    captured = plans.arms
+    found = []
+    for contender in range(1, len(labels)):
+        pair_of_labels = labels[0], labels[contender]
+        pairs = zip(captured[0].statements, captured[contender].statements, strict=True)
+        for pair, undoing in zip(pairs, plans.undone_by[contender - 1], strict=True):
+            own = [_plan(one, label) for one, label in zip(pair, pair_of_labels, strict=True) if one.explained]
+            if len(own) == len(pair):
+                found.append(
+                    ComparedPlans(
+                        statement=pair[0].statement.name,
+                        labels=pair_of_labels,
+                        plans=(own[0], own[1]),
+                        difference=difference(*own),
+                        same_rows=_same_rows(*pair),
+                        undone_by=undoing,
+                        is_searched=plans.is_searched,
+                    )
+                )
+    return PlansAnswer(compared=tuple(found), unlike=tuple(_unlike_statistics(labels, captured)))
+
+
+def _plan(one: CapturedStatement, label: str) -> Plan:
+    assert one.explained is not None  # noqa: S101 - called only for statements with a plan
+    return read_plans(one.explained.run, label)[0]
+
+
+def _same_rows(one: CapturedStatement, other: CapturedStatement) -> bool | None:
+    return None if one.rows is None or other.rows is None else one.rows == other.rows
+
+
+def other_rows(plans: CapturedPlans, contender: int) -> list[StatementName]:
+    """Return the statements for which a contender returns different rows than the baseline, if both were checked."""
+    pairs = zip(plans.arms[0].statements, plans.arms[contender].statements, strict=True)
+    return [pair[0].statement.name for pair in pairs if _same_rows(*pair) is False]
+
+
+def _unlike_statistics(labels: Sequence[str], captured: Sequence[Captured]) -> list[UnlikeStatistics]:
+    """Only for tables that some plan reads: the others have no influence."""
+    texts = [one.explained.planned for arm in captured for one in arm.statements if one.explained is not None]
+    read = {json.loads(name) for text in texts for name in _RELATION.findall(text)}
+    base = {name: digest for name, digest in captured[0].statistics.items() if name.rpartition(".")[2] in read}
+    found = []
+    for label, one in zip(labels[1:], captured[1:], strict=True):
+        tables = [name for name in base.keys() & one.statistics.keys() if base[name] != one.statistics[name]]
+        if tables:
+            found.append(UnlikeStatistics(labels=(labels[0], label), tables=tuple(sorted(tables))))
+    return found

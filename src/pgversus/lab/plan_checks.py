@@ -1,0 +1,77 @@
+"""Checks of captured plans before they are used: the same statements on all arms, and the old plan restored."""
+
+from collections.abc import Sequence
+
+from pgversus.errors import WorkloadError
+from pgversus.plans.difference import difference, has_other_spills, is_same_but_for_batches
+from pgversus.plans.explain import read_plans
+from pgversus.plans.levels import PlanLevel, examined, is_same_but_for_sorts
+from pgversus.records.plans import Captured, CapturedPlans, CapturedStatement
+from pgversus.study.counterfactual import BASELINE_AGAIN, CONTENDER_AGAIN, OLD_PLANS
+
+
+def check_same_statements(labels: Sequence[str], captured: Sequence[Captured]) -> None:
+    """Raise WorkloadError if the arms were sent different statements: a script may branch on what it reads."""
+    # Compare by number: script names may differ where the workload is compared.
+    sent = [[one.statement.number for one in arm.statements] for arm in captured]
+    for contender in range(1, len(labels)):
+        if sent[contender] != sent[0]:
+            raise _other_statements((labels[0], labels[contender]), (sent[0], sent[contender]))
+
+
+def check_plan_restored(labels: Sequence[str], plans: CapturedPlans) -> None:
+    """Raise WorkloadError if the contender under the baseline's plans (study/counterfactual.py) has different plans.
+
+    Sorts of already sorted rows may be missing. If the contender's plan is the baseline's anyway and only its execution
+    differs, it must execute as on the baseline.
+    """
+    triples = list(zip(*(arm.statements for arm in plans.arms), strict=True))
+    # If plans have changed, those are restored; how the others execute does not matter.
+    has_other_plans = any(_logics(one[BASELINE_AGAIN]) != _logics(one[CONTENDER_AGAIN]) for one in triples)
+    for one in triples:
+        if not _is_restored(one[OLD_PLANS], one[BASELINE_AGAIN], one[CONTENDER_AGAIN], how_it_goes=not has_other_plans):
+            raise WorkloadError(
+                "the old plan was not restored",
+                slug="workload-plan-not-restored",
+                where=f"{one[OLD_PLANS].statement.words}, on {labels[OLD_PLANS]}",
+                found="a different plan, or one that is executed differently",
+                expected=f"the plan of {labels[BASELINE_AGAIN]}",
+                to_do="add a rewrite to the study that gets the old plan (pgversus plans shows it)",
+            )
+
+
+def _logics(one: CapturedStatement) -> Sequence[str]:
+    return () if one.explained is None else examined(read_plans(one.explained.planned, "")[0]).logics
+
+
+def _is_restored(
+    restored: CapturedStatement, old: CapturedStatement, new: CapturedStatement, *, how_it_goes: bool
+) -> bool:
+    """how_it_goes: whether it must also execute as on the baseline, if it does not by itself."""
+    if restored.explained is None or old.explained is None or new.explained is None:
+        return (restored.explained is None) == (old.explained is None)
+    planned = [examined(read_plans(one.planned, "")[0]) for one in (restored.explained, old.explained)]
+    if planned[OLD_PLANS].logics != planned[BASELINE_AGAIN].logics:
+        return is_same_but_for_sorts(planned[OLD_PLANS], planned[BASELINE_AGAIN])
+    run = [read_plans(one.run, "")[0] for one in (restored.explained, old.explained, new.explained)]
+    was_other = difference(run[BASELINE_AGAIN], run[CONTENDER_AGAIN])
+    is_other = difference(run[BASELINE_AGAIN], run[OLD_PLANS])
+    if was_other.level is not PlanLevel.BEHAVIOUR:
+        # Restoring another statement's plan must not make this one spill.
+        return not has_other_spills(is_other)
+    if not how_it_goes:
+        return True
+    return (
+        is_same_but_for_batches(is_other) if has_other_spills(was_other) else is_other.level is not PlanLevel.BEHAVIOUR
+    )
+
+
+def _other_statements(labels: tuple[str, str], sent: Sequence[Sequence[int]]) -> WorkloadError:
+    return WorkloadError(
+        "the arms are sent different statements, so their plans cannot be compared",
+        slug="workload-other-statements",
+        where=f"{labels[0]} and {labels[1]}",
+        found=f"{len(sent[0])} and {len(sent[1])} statements",
+        expected="the same statements on every arm",
+        to_do="use a script that takes the same branches on all arms",
+    )

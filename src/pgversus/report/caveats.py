@@ -1,0 +1,178 @@
+"""The sentences of caveats (answers/caveats.py): one for each slug, with the observed values in its places."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pgversus.answers.answer import OTHER_ROWS, Caveat
+from pgversus.records.plans import StatementName
+from pgversus.records.preparation import origin_words
+from pgversus.report.methodology import phase_word
+from pgversus.report.plans import statement_words
+from pgversus.study.metrics import percentile_name
+from pgversus.text.translation import N_, _, both, translate_stored
+from pgversus.text.units import significant
+
+_MOST_SHOWN = 8
+
+
+def caveat_text(caveat: Caveat) -> str:
+    """Return a caveat as one sentence without a full stop: what was observed, and on which arms."""
+    slug, values = caveat.slug, caveat.values
+    sentence = _STEADY[values["is_faster"]] if slug == "not-steady" else SENTENCES[slug]
+    return _(sentence, **{name: _FORMATS.get(name, str)(value) for name, value in values.items()})
+
+
+SENTENCES = {
+    "plans-not-captured": N_("the plans could not be captured: {failure}"),
+    OTHER_ROWS: N_(
+        "{contender} returns different rows from {baseline}, so the two do not do the same work: {statements}"
+    ),
+    "plans-not-sampled": N_("the plans of {arm} could not be sampled under load: {failure}"),
+    "other-plans-under-load": N_(
+        "{others} of {plans} plans of {arm} that were sampled under load differ from the captured plans"
+    ),
+    "few-processors": N_("the servers could use only {servers} of {cpus} processors (--pin)"),
+    "not-resumed": N_("the last run could not continue from the earlier blocks: {failure}"),
+    "untested-major": N_(
+        "{arm} is PostgreSQL {version}, and pgversus is tested up to {newest}: counters and plans may be incomplete"
+    ),
+    "mixed-builds": N_(
+        "{baseline} ({baseline_origin}) and {contender} ({contender_origin}) were built differently, which alone can "
+        "change the speed by a factor of up to 1.5: {parts}"
+    ),
+    "unequal-databases": N_(
+        "the databases of {baseline} and {contender} differ, which changes how fast text is compared and sorted: "
+        "{parts}"
+    ),
+    "unequal-settings": N_("{baseline} and {contender} also differ in settings: {settings}"),
+    "unequal-indexes": N_("{baseline} and {contender} have different indexes: {indexes}"),
+    "not-restarted": N_(
+        "{arms}: externally managed and not restarted, so the chance effects of a single start are part of the result"
+    ),
+    "worn-data": N_("{arms}: the load writes data, and each block started from the state that the previous block left"),
+    "late-writes": N_(
+        "the load appeared to be read-only but then wrote data, first in block {first} and in {writing} of {blocks} "
+        "blocks: it was measured with the windows of a read-only load, and large data was not restored between blocks "
+        "until then"
+    ),
+    "failed-trials": N_(
+        "{failed} of {blocks} trials of {arm} failed and were discarded; the first failed during {phase}: {failure}"
+    ),
+    "failed-transactions": N_("{failed} transactions of {arm} ended in a serialization failure or a deadlock"),
+    "unclocked-transactions": N_(
+        "pgbench did not record the end time of {share} of the transactions of {arm} because their replies had already "
+        "arrived, so their latencies are too low"
+    ),
+    "rate-not-reached": N_(
+        "{arm} reached only {reached} of {rate} transactions per second, so its latencies measure a queue that grows "
+        "throughout each window"
+    ),
+    "client-bound": N_(
+        "pgbench was the bottleneck on {arm}: it used {share} of the CPU time available to its threads, so the server "
+        "may be faster than measured (use more pgbench threads to find out)"
+    ),
+    "host-disturbed": N_("other programs used {share} of the CPU time in user mode during the windows of {arm}"),
+    "host-stolen": N_("the hypervisor gave {share} of the CPU time to other guests during the windows of {arm}"),
+    "throttled": N_("a CPU limit throttled all processes during {share} of the windows of {arm}"),
+    "memory-pressure": N_(
+        "processes waited for memory during {share} of the windows of {arm}: the servers and their data do not fit "
+        "into memory together, or another program uses the memory"
+    ),
+    "disk-disturbed": N_(
+        "processes waited for the disk during {share} of the windows of {arm}, although the servers of this comparison "
+        "read and wrote hardly any data: another program used the disk"
+    ),
+    "cache-not-cold": N_(
+        "up to {share} of the data of {arm} was still in the operating system's page cache, or the amount could not be "
+        "determined; shared buffers were empty"
+    ),
+    "few-transactions": N_(
+        "only {each} transactions of {arm} per window, fewer than {few} per client: use longer windows"
+    ),
+    "checkpoint-on-one-side": N_(
+        "checkpoints during measurement: {baseline_count} on {baseline}, {contender_count} on {contender}"
+    ),
+    "autovacuum-on-one-side": N_(
+        "autovacuum runs during measurement: {baseline_count} on {baseline}, {contender_count} on {contender}"
+    ),
+    "drift": N_(
+        "the ratios of {arm} are correlated from block to block ({correlation}), so the interval is too narrow: "
+        "conditions changed during the measurement"
+    ),
+    "few-for-percentile": N_(
+        "no interval for {percentiles}: a block had only {fewest} transactions of an arm, and {percentile} needs "
+        "{needed}"
+    ),
+    "interrupted": N_("interrupted: the verdicts are preliminary"),
+}
+"""Untranslated, by slug; not-steady has two."""
+_STEADY = {
+    True: N_(
+        "{arm} became {share} faster from the first to the second half of each block: use a longer warm-up to measure "
+        "its steady state"
+    ),
+    False: N_(
+        "{arm} became {share} slower from the first to the second half of each block: use a longer warm-up to measure "
+        "its steady state"
+    ),
+}
+
+
+def _share(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def _count(number: float) -> str:
+    return f"{number:.0f}"
+
+
+def _rate(tps: float) -> str:
+    return significant(tps, 4)
+
+
+def _statements(names: Sequence[StatementName]) -> str:
+    return "; ".join(map(statement_words, names))
+
+
+def _differences(parts: Sequence[tuple[str, str, str]]) -> str:
+    """Return all differences: name, value of the baseline, value of the contender."""
+    return "; ".join(
+        _(
+            "{name} {baseline} vs {contender}",
+            name=translate_stored(name),
+            baseline=_quoted(baseline),
+            contender=_quoted(contender),
+        )
+        for name, baseline, contender in parts
+    )
+
+
+def _first_differences(parts: Sequence[tuple[str, str, str]]) -> str:
+    first, rest = _differences(parts[:_MOST_SHOWN]), len(parts) - _MOST_SHOWN
+    return _("{first}; and {rest} more", first=first, rest=rest) if rest > 0 else first
+
+
+def _quoted(value: str) -> str:
+    return f'"{value}"' if value else _("none")
+
+
+_FORMATS: Mapping[str, Callable[[Any], str]] = {
+    "arms": both,
+    "baseline_count": _count,
+    "baseline_origin": origin_words,
+    "contender_count": _count,
+    "contender_origin": origin_words,
+    "correlation": lambda value: f"{value:.2f}",
+    "each": lambda value: f"{value:.1f}",
+    "indexes": ", ".join,
+    "parts": _first_differences,
+    "phase": phase_word,
+    "percentile": percentile_name,
+    "percentiles": lambda quantiles: ", ".join(map(percentile_name, quantiles)),
+    "rate": _rate,
+    "reached": _rate,
+    "settings": _differences,
+    "share": _share,
+    "statements": _statements,
+}
+"""The form of a value by its name; others are texts and whole numbers."""
