@@ -3,6 +3,8 @@
 import csv
 import io
 import math
+import os
+import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from statistics import fmean, median, stdev
@@ -11,14 +13,15 @@ from typing import Any
 import pytest
 from scipy import stats
 
-from pgversus.lab.answer import read_answer
-from pgversus.report.answer import StudyAnswer
+from pgversus.answers.answer import StudyAnswer
+from pgversus.answers.read import read_answer
 from pgversus.report.json_document import study_document
 from pgversus.report.page.page import page_html
-from pgversus.report.tidy_tables import csv_lines, trial_table
+from pgversus.report.tidy_tables import csv_lines, trial_table, verdict_table
 from pgversus.report.values import level_text
 from pgversus.study.metrics import Metric
-from pgversus.text.units import change, change_interval, percent, percent_above
+from pgversus.text.units import percent, percent_above, ratio_texts
+from tests.builders import DATA
 from tests.real_results import STUDIES, unpacked
 from tests.unit.report.pages import read_page
 
@@ -60,6 +63,23 @@ def values(
     return [(of(ours[block]), of(theirs[block])) for block in sorted(ours.keys() & theirs.keys())]
 
 
+def test_stored_results_have_the_figures_of_earlier_versions(answer: StudyAnswer) -> None:
+    """Set PGVERSUS_REWRITE_GOLDEN=1 to rewrite them, then read the diff."""
+    golden = DATA / "results" / f"{answer.study.name.removesuffix('-quick')}.csv"
+    text = "".join(csv_lines(verdict_table(answer)))
+    if os.environ.get("PGVERSUS_REWRITE_GOLDEN") == "1":
+        golden.write_text(text)
+    rows, expected = (list(csv.DictReader(io.StringIO(each))) for each in (text, golden.read_text()))
+    assert [sorted(row) for row in rows] == [sorted(row) for row in expected]
+    for row, before in zip(rows, expected, strict=True):
+        for name, value in before.items():
+            # Other versions of numpy and SciPy may round the last digit differently.
+            if re.fullmatch(r"-?[\d.]+(e[-+]\d+)?", value):
+                assert float(row[name]) == pytest.approx(float(value), rel=1e-12)
+            else:
+                assert row[name] == value
+
+
 def test_ratios_intervals_medians_and_noise_match_the_trials(
     answer: StudyAnswer, verdicts: list[dict[str, Any]]
 ) -> None:
@@ -80,8 +100,9 @@ def test_ratios_intervals_medians_and_noise_match_the_trials(
         medians = [median(pair[side] for pair in pairs) for side in (0, 1)]
         assert list(verdict["medians"].values()) == pytest.approx(medians, rel=1e-12)
         # The page shows the same numbers.
-        assert change(math.exp(middle)) in text
-        assert change_interval(math.exp(middle - width), math.exp(middle + width)) in text
+        shown = ratio_texts(*(math.exp(log) for log in (middle, middle - width, middle + width)))
+        assert shown.value in text
+        assert shown.interval in text
         assert " → ".join(level_text(metric, value) for value in medians) in text
         assert f"±{percent(math.expm1(stdev(logs)))}" in text
         assert percent_above(math.expm1(width + 0.8416 * error)) in text
