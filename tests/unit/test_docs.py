@@ -3,16 +3,71 @@
 import re
 from pathlib import Path
 
+from pgversus.answers.answer import OTHER_ROWS
+from pgversus.report.caveats import SENTENCES
+
 ROOT = Path(__file__).parents[2]
 SOURCE = "\n".join(path.read_text() for path in sorted((ROOT / "src").rglob("*.py")))
 MESSAGES = (ROOT / "docs" / "messages.md").read_text()
+DOMAIN = ("answers", "data", "engine", "plans", "records", "stats", "store", "study", "workload")
+EVERYDAY = frozenset(
+    {
+        *("access", "analysis", "candidate", "change", "choices", "command", "digest", "entry", "environment", "error"),
+        *("fact", "kind", "lazy", "log", "mapping", "matching", "measurement", "metadata", "mode", "model", "names"),
+        *("output", "path", "problem", "record", "rule", "section", "selection", "summary", "system", "table", "thing"),
+        # Parts of compound names, and PostgreSQL's own words.
+        *("bitmap", "bounded", "built", "captured", "checkout", "decided", "download", "end", "examined", "explained"),
+        *("expressions", "failed", "from", "here", "hung", "invocation", "kept", "loading", "local", "manner", "no"),
+        *(
+            "own",
+            "query",
+            "raw",
+            "row",
+            "sample",
+            "sampled",
+            "sided",
+            "skipped",
+            "source",
+            "split",
+            "stored",
+            "subplan",
+        ),
+        *("unanswered", "unlike", "unreadable", "until", "watch"),
+    }
+)
+"""Words in the names of classes that need no explanation."""
 
 
 def test_every_slug_is_documented_and_every_documented_slug_exists() -> None:
     in_code = set(re.findall(r'slug="([a-z-]+)"', SOURCE)) | set(re.findall(r'"([a-z]+-[a-z-]+)" if error?\S*', SOURCE))
     documented = set(re.findall(r"^\| ([a-z-]+) \|", MESSAGES, re.MULTILINE)) - {"slug", "---"}
     in_code |= set(re.findall(r'slug="[a-z-]+" if .* else "([a-z-]+)"', SOURCE)) | {"bug"}
+    in_code |= set(re.findall(r'(?:about|between|_one_sided)\(\s*"([a-z-]+)"', SOURCE)) | {OTHER_ROWS}
     assert documented == in_code
+
+
+def test_every_caveat_has_a_sentence() -> None:
+    caveats = MESSAGES.partition("## Caveats")[2]
+    documented = set(re.findall(r"^\| ([a-z-]+) \|", caveats, re.MULTILINE)) - {"slug"}
+    assert documented == SENTENCES.keys() | {"not-steady"}
+
+
+def test_the_glossary_has_every_term_of_the_code_and_no_other() -> None:
+    glossary = (ROOT / "docs" / "glossary.md").read_text()
+    terms = [term for row in re.findall(r"^\| ([^|]+) \|", glossary, re.MULTILINE)[1:] for term in row.split(", ")]
+    words = set(re.findall("[a-z]+", glossary.lower()))
+    unknown = {
+        (name, word)
+        for package in DOMAIN
+        for path in (ROOT / "src" / "pgversus" / package).rglob("*.py")
+        for name in re.findall(r"^class ([A-Z]\w+)", path.read_text(), re.MULTILINE)
+        for word in map(str.lower, re.findall("[A-Z][a-z]+", name))
+        if not {word, word.removesuffix("s"), word.removesuffix("s").removesuffix("e")} & words | EVERYDAY
+    }
+    assert unknown == set(), "explain them in docs/glossary.md"
+    used = " ".join(re.findall("[A-Z]?[a-z]+", SOURCE)).lower()
+    bare = (re.sub(r" \(.*\)| of a plan", "", term) for term in terms)
+    assert [term for term in bare if term.lower() not in used] == []
 
 
 def test_every_package_is_on_the_architecture_page() -> None:
