@@ -3,6 +3,8 @@ SHELL := /bin/sh
 PYTHON ?= python3
 UV := .uv/bin/uv
 BIN := .venv/bin
+# Packages without effects.
+PURE := answers engine plans records report stats study text
 # Builds for the tests of builds from source, made in advance because they occupy all processors for minutes.
 BUILT_FOR_TESTS := 17 17+blocksize=32 17+cassert
 
@@ -18,12 +20,12 @@ demo: .venv/.installed ## compare 16.12 and 17.8 on a correlated IN, from scratc
 check: format lint types imports test-unit ## run all checks that need no server
 
 test-quick: .venv/.installed-dev ## test pure code only, in about a minute
-	$(BIN)/pytest -q -n 2 -m "not slow" tests/unit
+	$(BIN)/pytest -q -n 2 -m "not slow" $(addprefix tests/unit/,$(PURE))
 
 test: check test-live test-builds test-browser ## run all checks and tests, including real servers
 
 test-unit: .venv/.installed-dev ## test pure code and simulated studies
-	$(BIN)/pytest -q -n 2 tests/unit
+	$(BIN)/pytest -q -n 2 -m "not needs_tools" tests/unit
 
 test-live: .venv/.installed-dev ## test real servers: parallel tests, then tests that measure
 	$(BIN)/pytest -q -n 3 --dist loadgroup -m "not measures and not needs_tools" tests/live
@@ -31,7 +33,8 @@ test-live: .venv/.installed-dev ## test real servers: parallel tests, then tests
 
 test-builds: .venv/.installed-dev ## test builds from source, and trace system calls (needs make tools)
 	@$(BIN)/python -m tools.requirements builds; case $$? in \
-		0) $(BIN)/pgversus servers build $(BUILT_FOR_TESTS) && \
+		0) $(BIN)/pytest -q -n 2 -m needs_tools tests/unit && \
+			$(BIN)/pgversus servers build $(BUILT_FOR_TESTS) && \
 			$(BIN)/pytest -q -n 2 -m "needs_tools and not measures" tests/live && \
 			$(BIN)/pytest -q -m "needs_tools and measures" tests/live ;; \
 		1) ;; \

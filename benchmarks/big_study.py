@@ -19,11 +19,11 @@ from pgversus.lab.studies import open_study
 from pgversus.records.preparation import ArmFacts, Preparation
 from pgversus.records.trials import Block, LatencyHistogram, Trial, Window, trial_of
 from pgversus.store.writing import Results
-from pgversus.study.counters import COUNTERS, MAINTENANCE, ROWS_WRITTEN, TOLD_BY_VACUUM
+from pgversus.study.counters import COUNTERS, MAINTENANCE, REPORTED_BY_VACUUM, ROWS_WRITTEN
 from pgversus.study.study import Study
 
 TREATMENTS, TRIALS = 10_000, 100_000
-TOLD_OF_LOADS = [name for name in COUNTERS if name not in TOLD_BY_VACUUM]
+TOLD_OF_LOADS = [name for name in COUNTERS if name not in REPORTED_BY_VACUUM]
 MOST_S, MOST_S_OF_DUMP, MOST_BYTES = 5.0, 30.0, 500e6
 DUMPS = frozenset({"trials-csv", "json"})
 RUNS = 3
