@@ -83,6 +83,7 @@ def tallies_of(
     finally:
         for worker in running:
             worker.kill()
+            worker.clean_up()
     return tallies
 
 
@@ -98,7 +99,10 @@ class _Worker:
         self._expected = own()
         self._heard_at = time.monotonic()
         self.answers, answering = _FORK.Pipe(duplex=False)
-        self._process = _FORK.Process(target=_work, args=(self._expected, answering, ends_at))
+        # Ours, because a process that is killed cannot remove it.
+        self._folder = tempfile.TemporaryDirectory(prefix="pgversus-fuzz-", dir="/tmp")
+        folder = Path(self._folder.name)
+        self._process = _FORK.Process(target=_work, args=(self._expected, answering, ends_at, folder))
         self._process.start()
         answering.close()
 
@@ -107,7 +111,7 @@ class _Worker:
         try:
             outcome = self.answers.recv()
         except EOFError:
-            self._process.join()
+            self.clean_up()
             self.has_ended = True
             code = self._process.exitcode
             job = next(self._expected, None)
@@ -131,14 +135,19 @@ class _Worker:
         """End the process."""
         self._process.kill()
 
+    def clean_up(self) -> None:
+        """Wait for the end of the process and remove its files."""
+        self._process.join()
+        self._folder.cleanup()
 
-def _work(own: Iterator[Job], answering: Connection, ends_at: float | None) -> None:
+
+def _work(own: Iterator[Job], answering: Connection, ends_at: float | None, private: Path) -> None:
     # The parent process handles Ctrl-C.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with tempfile.TemporaryDirectory(prefix="pgversus-fuzz-", dir="/tmp") as name, bounded_memory():
-        folder = Path(name) / "input"
+    with bounded_memory():
+        folder = private / "input"
         # Accessible to the servers' user, who unpacks archives.
-        Path(name).chmod(0o755)
+        private.chmod(0o755)
         folder.mkdir()
         folder.chmod(0o755)
         for target, seed in own:
