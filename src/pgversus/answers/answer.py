@@ -1,4 +1,4 @@
-"""The answer to a study, as data: input of every report, computed once. It holds no sentence of ours."""
+"""The answer to a study as data, computed once: the input of every report, which words it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
