@@ -27,8 +27,10 @@ from pgversus.host.guard import processes_in
 
 PROGRAM = Path(sys.executable).with_name("pgversus")
 EXAMPLES = Path(__file__).parents[2] / "examples"
-QUICK = ("--blocks", "2", "--window", "1", "--windows", "2", "--warmup", "1")
+QUICK = ("--blocks", "2", "--window", "50ms", "--windows", "4")
 """The shortest comparison that still runs all of its parts."""
+WHOLE_SECONDS = ("--blocks", "2", "--window", "1", "--windows", "2", "--warmup", "1")
+"""The same with one run of pgbench per window."""
 
 
 WEATHER = frozenset(

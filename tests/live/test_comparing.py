@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.live.conftest import EXAMPLES, QUICK, CommandLine
+from tests.live.conftest import EXAMPLES, QUICK, WHOLE_SECONDS, CommandLine
 
 CORRELATED = ("--setup", str(EXAMPLES / "correlated.sql"), "-f", str(EXAMPLES / "correlated_in.sql"), "-c", "4")
 
@@ -26,13 +26,13 @@ def test_two_majors_come_from_one_family_and_have_the_same_data(command_line: Co
     assert verdict["blocks"] == 2
     assert verdict["low"] < verdict["ratio"] < verdict["high"]
     assert verdict["ratio"] > 2, "17 runs this statement many times as fast"
-    assert verdict["seconds_measured"] >= 2 * 2 * 2
+    assert verdict["seconds_measured"] >= 2 * 4 * 0.05
     assert document["design"]["seed"] == 7
     assert document["host"]["cpus"] >= 1
 
 
 def test_every_ratio_can_be_recomputed_from_the_results_folder(command_line: CommandLine) -> None:
-    document = command_line.compare("17.8", "17.8", "-i", "-S", *QUICK).comparison
+    document = command_line.compare("17.8", "17.8", "-i", "-S", *WHOLE_SECONDS).comparison
     database = sqlite3.connect(Path(document["results"]) / "results.sqlite")
     tps = {
         (block, arm): transactions / seconds
@@ -95,7 +95,7 @@ def test_levels_of_a_setting_apply_to_every_session_of_the_load(command_line: Co
 
 
 def test_with_a_rate_the_verdict_is_on_latency_from_the_scheduled_start(command_line: CommandLine) -> None:
-    ended = command_line.compare("17.8", "17.8", "-i", "-S", "-R", "200", *QUICK)
+    ended = command_line.compare("17.8", "17.8", "-i", "-S", "-R", "200", *WHOLE_SECONDS)
     assert ended.code == 0, ended.stderr
     (verdict,) = ended.comparison["verdicts"]
     assert verdict["metric"] == "latency_p95_s"
@@ -173,7 +173,7 @@ def test_closed_output_pipes_do_not_change_the_exit_code(command_line: CommandLi
 
 
 def test_transaction_logs_are_kept_only_if_requested(command_line: CommandLine) -> None:
-    ended = command_line.compare("17.8", "17.8", "-i", "-S", *QUICK, "--keep-logs")
+    ended = command_line.compare("17.8", "17.8", "-i", "-S", *WHOLE_SECONDS, "--keep-logs")
     assert ended.code == 0, ended.stderr
     kept = {path.name for path in (Path(ended.comparison["results"]) / "transaction-logs").iterdir()}
     windows = product((1, 2), (0, 1), (1, 2))

@@ -70,9 +70,8 @@ setup = ["setup.sql"]
 script = "query.sql"
 [design]
 blocks = 2
-window = "1s"
-windows = 2
-warm_up = "1s"
+window = "50ms"
+windows = 4
 """
 SETUP = """
 ALTER ROLE postgres PASSWORD 'MARKER';
@@ -197,7 +196,7 @@ def test_passwords_in_settings_of_an_external_server_are_on_no_command_line(comm
             "s.toml",
             f'title = "t"\n[factors]\nserver = ["{uri}"]\n"my.secret" = ["{MARKER}1", "{MARKER}2"]\n[dataset]\n'
             "scale = 1\n[workload]\nsql = \"SELECT 1 / (current_setting('my.secret') LIKE '%Geheim_')::int;\"\n"
-            '[design]\nblocks = 2\nwindow = "1s"\nwindows = 2\nwarm_up = "1s"\n',
+            '[design]\nblocks = 2\nwindow = "50ms"\nwindows = 4\n',
         )
         ended = command_line.run("run", "s.toml", "--trust", "--no-plans")
     assert ended.code == 0, ended.stderr

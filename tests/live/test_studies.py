@@ -28,9 +28,8 @@ scale = 1
 
 [design]
 blocks = 3
-windows = 2
-window = "1s"
-warm_up = "1s"
+windows = 4
+window = "50ms"
 """
 BROKEN = """
 [workloads.broken]
@@ -153,7 +152,8 @@ def test_levels_of_a_setting_share_their_data_and_contexts_share_server_starts(c
 @pytest.mark.long
 @pytest.mark.parametrize("cache", ["warm", "cold"])
 def test_buffers_read_in_a_window_depend_on_the_cache(command_line: CommandLine, cache: str) -> None:
-    command_line.write("s.toml", f'cache = "{cache}"\n' + STUDY.replace("pgbench_branches", "pgbench_accounts"))
+    study = STUDY.replace("pgbench_branches", "pgbench_accounts").replace("50ms", "1s").replace("= 4", "= 2")
+    command_line.write("s.toml", f'cache = "{cache}"\n' + study)
     ended = command_line.run("run", "s.toml", "--json")
     assert ended.code == 0, ended.stderr
     database = results_database(command_line.directory / "pgversus-results" / "s")

@@ -12,7 +12,7 @@ from tests.live.conftest import QUICK, WEATHER, CommandLine
 
 OLD, NEW = "16.12", "17.8"
 PLANNER = library() / "planner-16-vs-17"
-FEW = ("--blocks", "3", "--window", "1", "--windows", "2", "--warmup", "1")
+FEW = ("--blocks", "3", "--window", "50ms", "--windows", "4")
 """Few blocks that still detect a factor of four on a host that runs other tests."""
 REORDERING = "enable_group_by_reordering = off"
 
@@ -77,9 +77,8 @@ script = "{query}"
 rewrite = "rewrite.sql"
 [design]
 blocks = 3
-window = "1s"
-windows = 2
-warm_up = "1s"
+window = "50ms"
+windows = 4
 """
 
 

@@ -35,7 +35,7 @@ _GROUPS = {
     ),
     "Operation, instead of a load": ("operations", "commands", "verify"),
     "Arms": ("settings",),
-    "Design": (*("metric", "margin", "budget", "max_blocks", "blocks", "window", "windows", "warm_up", "pin", "seed"),),
+    "Design": (*("metric", "margin", "budget", "max_blocks", "blocks", "window", "windows", "warmup", "pin", "seed"),),
     "Run": ("results", "dry_run", "ask_servers"),
     **ANSWER_GROUP,
     **PROGRAMS_GROUP,
@@ -151,7 +151,6 @@ _GROUPS = {
 )
 @click.option(
     "--warmup",
-    "warm_up",
     metavar="TIME",
     help="Load before the windows of each start, in whole seconds, longer if it is not yet steady.  [default: 2s]",
 )

@@ -290,8 +290,7 @@ def _dataset(options: Mapping[str, Any]) -> Dataset:
 
 def _design(options: Mapping[str, Any], workload: Workload) -> Design:
     def read(name: str, parse: Callable[[str, str], float]) -> float | None:
-        flag = f"--{name.replace('_', '-')}"
-        return None if options[name] is None else parse(options[name], flag)
+        return None if options[name] is None else parse(options[name], f"--{name}")
 
     choices = DesignChoices(
         metric=METRICS[options["metric"]] if options["metric"] else None,
@@ -301,7 +300,7 @@ def _design(options: Mapping[str, Any], workload: Workload) -> Design:
         fixed_blocks=options["blocks"],
         window=None if options["window"] is None else parse_window(options["window"], "--window"),
         rounds=options["windows"],
-        warm_up_s=read("warm_up", parse_whole_seconds),
+        warm_up_s=read("warmup", parse_whole_seconds),
         pin=None if options["pin"] is None else parse_pin(options["pin"], "--pin"),
         seed=secrets.randbelow(2**31) if options["seed"] is None else options["seed"],
     )

@@ -135,6 +135,7 @@ def test_a_window_is_a_whole_number_of_seconds() -> None:
     error = refused("16", "17", "--window", "2.5s")
     assert error.slug == "study-bad-window"
     assert error.to_do == "--window 2"
+    assert refused("16", "17", "--warmup", "0.5").to_do == "--warmup 1"
 
 
 def test_without_a_seed_a_random_one_is_drawn() -> None:
