@@ -6,10 +6,10 @@ linear drift adds nothing to any ratio.
 """
 
 import math
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
 
 import numpy as np
 
@@ -20,8 +20,6 @@ from pgversus.records.trials import Block, FailedTrial, Phase, Trial, Window, tr
 from pgversus.stats.block_model import ratio_error
 from pgversus.study.comparison import BASELINE
 from pgversus.study.design import WindowKind
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +93,7 @@ def run_start(
     try:
         while waiting:
             state = waiting.pop(0)
-            attempt = _Attempt(state, testbed.trial_runner(state.context), starter, progress)
+            attempt = _Attempt(state, testbed, starter, progress)
             load_s = _seconds_without_starts(attempt.run, starter, clock)
             waiting = [] if attempt.load_has_failed else _still_fitting(waiting, left_s - (clock() - began))
             if waiting:
@@ -154,13 +152,14 @@ class _Starter:
 class _Attempt:
     """A block of a context while it runs: its measurements, and the arms that have failed in it."""
 
-    def __init__(self, state: ContextState, trial_runner: TrialRunner, starter: _Starter, progress: Progress) -> None:
+    def __init__(self, state: ContextState, testbed: Testbed, starter: _Starter, progress: Progress) -> None:
         design = state.comparison.design
         # The context number comes last: numpy pads with zeros, so a single comparison needs none.
         rng = np.random.default_rng([design.seed, state.next_number, state.context.number - 1])
         self.state = state
         self._schedule = block_schedule(rng, [BASELINE, *state.open_arms], state.next_rounds)
-        self._trial_runner = trial_runner
+        self._testbed = testbed
+        self._trial_runner = testbed.trial_runner(state.context)
         self._starter = starter
         self._progress = progress
         self._design = design
@@ -178,23 +177,24 @@ class _Attempt:
     def run(self) -> None:
         """Start all arms, warm all up, then measure in sessions; an arm that fails takes no further part."""
         order = self._schedule.start_order
-        for arm in order:
-            self._try(arm, Phase.START, partial(self._starter.start, arm))
+        for arm in self._taking_part(order):
+            self._announce(arm, Phase.START)
+            with self._failing(arm, Phase.START):
+                self._starter.start(arm)
         try:
-            for arm in order:
-                warm_up = partial(self._trial_runner.warm_up, arm, self._schedule.seeds[0])
-                if (levels := self._try(arm, Phase.WARM_UP, warm_up)) is not None:
-                    self._levels[arm] = levels
+            for arm in self._taking_part(order):
+                self._announce(arm, Phase.WARM_UP)
+                with self._failing(arm, Phase.WARM_UP):
+                    self._levels[arm] = self._trial_runner.warm_up(arm, self._schedule.seeds[0])
             for session in self._schedule.sessions(self._design.rounds_per_session):
                 for arm, windows in self._undisturbed(session).items():
                     self._windows[arm] += windows
         finally:
             self._trial_runner.abandon()
-        for arm in order:
+        for arm in self._taking_part(order):
             transactions = sum(window.transactions for window in self._windows[arm])
-            count = partial(self._trial_runner.counted, arm, transactions)
-            if (counters := self._try(arm, Phase.MEASURE, count)) is not None:
-                self._counters[arm] = counters
+            with self._failing(arm, Phase.MEASURE):
+                self._counters[arm] = self._trial_runner.counted(arm, transactions)
 
     def block(self, wall_s: float) -> Block:
         """Return the block; arms that failed, or finished no transaction, have a message instead of a trial."""
@@ -241,18 +241,19 @@ class _Attempt:
         """Return the windows of a session by arm, without those of arms that failed."""
         name = partial(self._name, number=session.first_round, attempt=attempt)
         is_long = self._design.window_kind is WindowKind.RUN
-        if not is_long and session.first_round == 1:
-            # Announce only the first of short windows: nothing is drawn between them.
-            self._announce(session.rounds[0][0], Phase.MEASURE, 1)
+        first = (session.rounds[0][0], 1)
         for number, order in enumerate(session.rounds, session.first_round):
-            for arm in order:
-                if is_long:
+            for arm in self._taking_part(order):
+                # Announce only the first of short windows: nothing is drawn between them.
+                if is_long or (arm, number) == first:
                     self._announce(arm, Phase.MEASURE, number)
-                self._try(arm, Phase.MEASURE, partial(self._trial_runner.measure, arm, session.seed, name(arm)))
-        collected = (
-            (arm, self._try(arm, Phase.MEASURE, partial(self._trial_runner.collect, arm))) for arm in session.rounds[0]
-        )
-        return {arm: windows for arm, windows in collected if windows is not None}
+                with self._failing(arm, Phase.MEASURE):
+                    self._trial_runner.measure(arm, session.seed, name(arm))
+        windows: dict[int, Sequence[Window]] = {}
+        for arm in self._taking_part(session.rounds[0]):
+            with self._failing(arm, Phase.MEASURE):
+                windows[arm] = self._trial_runner.collect(arm)
+        return windows
 
     def _name(self, arm: int, number: int, attempt: int) -> str:
         """Return the name of a session: `context-1-block-002-arm-0-round-03`, with `-repeated-1` for a repetition."""
@@ -260,24 +261,21 @@ class _Attempt:
         block = f"context-{self.state.context.number}-block-{self.state.next_number:03d}"
         return f"{block}-arm-{arm}-round-{number:02d}{repeated}"
 
-    def _announce(self, arm: int, phase: Phase, number: int) -> None:
-        if not self._is_out(arm):
-            self._progress.step(self.state.context, self.state.next_number, arm, phase, number)
+    def _announce(self, arm: int, phase: Phase, number: int = 0) -> None:
+        self._progress.step(self.state.context, self.state.next_number, arm, phase, number)
 
-    def _try(self, arm: int, phase: Phase, action: Callable[[], T]) -> T | None:
-        """Return what the action returns; None if it fails, or if the arm takes no further part."""
-        if self._is_out(arm):
-            return None
-        if phase is not Phase.MEASURE:
-            self._announce(arm, phase, 0)
+    def _taking_part(self, arms: Iterable[int]) -> Iterator[int]:
+        """Yield the arms that take part when their turn comes."""
+        return (arm for arm in arms if not self._has_failed(arm) and not self._is_pointless())
+
+    @contextmanager
+    def _failing(self, arm: int, phase: Phase) -> Iterator[None]:
+        """Make a failure inside a failed trial of this arm, unless the testbed ends the run for it."""
         try:
-            return action()
+            with self._testbed.failures(self.state.context, arm):
+                yield
         except TrialFailedError as error:
             self._failures.append(FailedTrial(arm=arm, phase=phase, words=str(error)))
-            return None
-
-    def _is_out(self, arm: int) -> bool:
-        return self._has_failed(arm) or self._is_pointless()
 
     def _has_failed(self, arm: int) -> bool:
         return any(failure.arm == arm for failure in self._failures)

@@ -1,6 +1,7 @@
 """Protocols of what the engine drives. Real implementations are in lab/; simulated ones serve calibration."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from pgversus.records.preparation import Preparation
@@ -67,6 +68,9 @@ class Testbed(Protocol):
 
     def trial_runner(self, context: Context) -> TrialRunner:
         """Return the trial runner of a prepared context."""
+
+    def failures(self, context: Context, arm: int) -> AbstractContextManager[None]:
+        """Return a context manager that passes on failures of an arm, and raises PgversusError if the host failed."""
 
     def can_share_start(self, one: Context, other: Context) -> bool:
         """Return whether both prepared contexts can share one start of the same servers without harm to either."""

@@ -73,7 +73,7 @@ class StudyResources:
 
 
 def measure(
-    study: Study, bench: StudyResources, earlier: StoredStudy | None, writer: ResultsWriter, explain: ExplainArms | None
+    study: Study, shared: StudyResources, earlier: StoredStudy | None, writer: ResultsWriter, explain: ExplainArms | None
 ) -> StopReason:
     """Measure a study to its end and store the results; return why it ended. All its servers are stopped on exit.
 
@@ -82,26 +82,26 @@ def measure(
     with ExitStack() as stack:
         testbed = PostgresTestbed(
             study,
-            bench.resources.builds,
-            bench.resources.directory,
-            client=bench.client,
-            snapshots=bench.snapshots,
-            common=bench.resources.common_settings,
-            progress=bench.progress,
+            shared.resources.builds,
+            shared.resources.directory,
+            client=shared.client,
+            snapshots=shared.snapshots,
+            common=shared.resources.common_settings,
+            progress=shared.progress,
             stack=stack,
-            kept_logs=bench.kept_logs,
-            worn_before=bench.worn_before,
+            kept_logs=shared.kept_logs,
+            worn_before=shared.worn_before,
             explain=explain,
         )
         states = _states(study, earlier)
         stopped = run_parts(
             _parts(study, states),
             testbed,
-            begin_part=partial(_begin_part, testbed=testbed, cache=bench.resources.cache, progress=bench.progress),
+            begin_part=partial(_begin_part, testbed=testbed, cache=shared.resources.cache, progress=shared.progress),
             seed=study.seed,
             budget_s=study.budget_s,
             clock=clock,
-            progress=bench.progress,
+            progress=shared.progress,
             keep=writer.keep,
             keep_preparation=writer.keep_preparation,
         )
@@ -190,7 +190,7 @@ def _run(study: Study, options: RunOptions, folder: ResultsFolder, progress: Pro
         note_loaded = (lambda _: None) if options.earlier is EarlierResults.REFUSE else writer.keep_loaded
         before = frozenset() if earlier is None else loaded_before(earlier, study)
         explain = partial(explained_or_why_not, _explainer(resources, options, progress)) if options.plans else None
-        bench = StudyResources(
+        shared = StudyResources(
             resources=resources,
             client=options.client,
             snapshots=resources.snapshots(options.client, progress, loaded_before=before, note_loaded=note_loaded),
@@ -198,12 +198,12 @@ def _run(study: Study, options: RunOptions, folder: ResultsFolder, progress: Pro
             kept_logs=options.results / "transaction-logs" if options.keep_logs else None,
             progress=progress,
         )
-        stopped = measure(study, bench, folder.earlier, writer, explain)
+        stopped = measure(study, shared, folder.earlier, writer, explain)
         if options.plans and stopped is not StopReason.INTERRUPTED:
             logs = replace(resources.directory, log_prefix="attribution-")
-            beneath = replace(bench, resources=replace(resources, directory=logs), kept_logs=None)
+            beneath = replace(shared, resources=replace(resources, directory=logs), kept_logs=None)
             measure_one = partial(
-                _measure_attribution, bench=beneath, facts=facts, explainer=_explainer(resources, options, progress)
+                _measure_attribution, shared=beneath, facts=facts, explainer=_explainer(resources, options, progress)
             )
             writer.keep_fact(NOT_ATTRIBUTED, attribute(study, options.results, measure_one, progress))
         return stopped
@@ -219,14 +219,14 @@ def _asked(study: Study, options: RunOptions) -> Invocation:
 
 
 def _measure_attribution(
-    study: Study, results: Path, *, bench: StudyResources, facts: Mapping[str, Any], explainer: Explainer
+    study: Study, results: Path, *, shared: StudyResources, facts: Mapping[str, Any], explainer: Explainer
 ) -> StopReason:
     """Resume existing results, unless they belong to a different question, such as a different rewrite."""
     is_other = holds_results(results) and not is_same_question(read_results(results), study)
     earlier = EarlierResults.MOVE_AWAY if is_other else EarlierResults.RESUME
     with results_folder(results, earlier) as folder, ExitStack() as stack:
-        writer = _writer(study, results, folder, facts, bench.progress, stack)
-        return measure(study, bench, folder.earlier, writer, partial(explained_counterfactual, explainer))
+        writer = _writer(study, results, folder, facts, shared.progress, stack)
+        return measure(study, shared, folder.earlier, writer, partial(explained_counterfactual, explainer))
 
 
 def _writer(

@@ -6,7 +6,7 @@ away. Mistaken for a property of an arm, such a failure would be stored with the
 
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +25,6 @@ from pgversus.postgres.counters import CounterSession
 from pgversus.postgres.session import connect
 from pgversus.records.plans import CapturedPlans
 from pgversus.records.preparation import Preparation
-from pgversus.records.trials import Window
 from pgversus.stats.counters import difference
 from pgversus.study.design import Design
 
@@ -144,60 +143,19 @@ def failures_of_the_host(directory: Path) -> Iterator[None]:
         raise _host_failed(error, directory) from error
 
 
-class FailureSortingRunner:
-    """A trial runner that ends the run, not a trial, when the host fails or an external server stays away."""
+@contextmanager
+def failures_of_arm(server: ArmServer, directory: Path, progress: Progress) -> Iterator[None]:
+    """End the run instead of a trial when the host fails or an external server stays away.
 
-    def __init__(
-        self, trial_runner: TrialRunner, servers: Sequence[ArmServer], directory: Path, progress: Progress
-    ) -> None:
-        """servers: by arm. directory: of the run."""
-        self._trial_runner = trial_runner
-        self._servers = servers
-        self._directory = directory
-        self._progress = progress
-
-    def start(self, arm: int) -> None:
-        """Start an arm."""
-        with self._failures(arm):
-            self._trial_runner.start(arm)
-
-    def warm_up(self, arm: int, seed: int) -> Mapping[str, float]:
-        """Warm up an arm."""
-        with self._failures(arm):
-            return self._trial_runner.warm_up(arm, seed)
-
-    def measure(self, arm: int, seed: int, name: str) -> None:
-        """Measure one window."""
-        with self._failures(arm):
-            self._trial_runner.measure(arm, seed, name)
-
-    def collect(self, arm: int) -> Sequence[Window]:
-        """End a session and return its windows."""
-        with self._failures(arm):
-            return self._trial_runner.collect(arm)
-
-    def counted(self, arm: int, transactions: int) -> Mapping[str, float]:
-        """Return the counters of a block."""
-        with self._failures(arm):
-            return self._trial_runner.counted(arm, transactions)
-
-    def abandon(self) -> None:
-        """End open sessions."""
-        self._trial_runner.abandon()
-
-    def stop_all(self) -> None:
-        """Stop every arm."""
-        self._trial_runner.stop_all()
-
-    @contextmanager
-    def _failures(self, arm: int) -> Iterator[None]:
-        try:
-            with failures_of_the_host(self._directory):
-                yield
-        except TrialFailedError:
-            if not self._servers[arm].can_restart:
-                _wait_for(self._servers[arm], self._progress)
-            raise
+    directory: of the run.
+    """
+    try:
+        with failures_of_the_host(directory):
+            yield
+    except TrialFailedError:
+        if not server.can_restart:
+            _wait_for(server, progress)
+        raise
 
 
 def _wait_for(server: ArmServer, progress: Progress) -> None:

@@ -1,7 +1,7 @@
 """The testbed of a study on this host: builds, loaded data, servers and loads, each created on first use."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from pgversus.lab.build_verification import (
 )
 from pgversus.lab.load_runner import ExplainArms, LoadRunner
 from pgversus.lab.operation_runner import OperationRunner, Repetitions
-from pgversus.lab.runner import FailureSortingRunner, WorkloadRunner, failures_of_the_host
+from pgversus.lab.runner import WorkloadRunner, failures_of_arm, failures_of_the_host
 from pgversus.postgres.client import Client
 from pgversus.postgres.fingerprint import Fingerprint, differences
 from pgversus.records.preparation import RUNNING_SERVER, ArmFacts, Preparation, first_patience_s
@@ -114,8 +114,7 @@ class PostgresTestbed:
         preparation = self._try_out(context, workload_runner, snapshots) if known is None else known
         if known is not None and not self._is_worn(arms):
             check_same_data(context, known, snapshots)
-        measuring = workload_runner.trial_runner(preparation)
-        trial_runner = FailureSortingRunner(measuring, servers.servers, self._directory.root, self._progress)
+        trial_runner = workload_runner.trial_runner(preparation)
         self._ready[context.number] = _Ready(servers=servers, trial_runner=trial_runner, preparation=preparation)
         self._progress.begin_blocks(context, replace(context.comparison, design=preparation.design))
         return preparation
@@ -130,6 +129,10 @@ class PostgresTestbed:
         ready = self._ready[context.number]
         self._forget_other_copies(ready.servers)
         return ready.trial_runner
+
+    def failures(self, context: Context, arm: int) -> AbstractContextManager[None]:
+        """Return a context manager that raises HostError or ServerError if the host or an external server fails."""
+        return failures_of_arm(self._ready[context.number].servers.servers[arm], self._directory.root, self._progress)
 
     def keep_only(self, contexts: Sequence[Context]) -> int:
         """Remove the data that none of these contexts need; return the bytes of loaded data that stay."""

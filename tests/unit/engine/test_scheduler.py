@@ -1,6 +1,7 @@
 """The engine with a fake clock and fake servers: order, stopping, failures, interrupts."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -10,7 +11,7 @@ from pgversus.engine.context_state import MOST_FAILURES_IN_A_ROW, ContextState
 from pgversus.engine.progress import Look, NoProgress, TimeEstimate
 from pgversus.engine.scheduler import run_contexts, run_parts
 from pgversus.engine.testbed import TrialFailedError
-from pgversus.errors import DatasetError, PgversusError, ServerError, StudyError, WorkloadError
+from pgversus.errors import DatasetError, HostError, PgversusError, ServerError, StudyError, WorkloadError
 from pgversus.records.preparation import Preparation
 from pgversus.records.trials import Block, LatencyHistogram, Window
 from pgversus.stats.analysis import analyse
@@ -82,6 +83,9 @@ class Pretended:
         self.seconds += 1
         if self.interrupt_at == sum(what != "stop" for what, _ in self.journal):
             raise KeyboardInterrupt
+        self.fail(action, arm)
+
+    def fail(self, action: str, arm: int) -> None:
         if self.fails(action, arm, self.block):
             raise TrialFailedError(f"{action} of {arm} failed")
 
@@ -117,6 +121,8 @@ class PretendedSite:
         )
     )
     prepared: list[int] = field(default_factory=list)
+    host_fails_in: str = ""
+    """The action whose failures are those of the host."""
 
     def prepare(self, context: Context, known: Preparation | None) -> Preparation:
         del known
@@ -128,6 +134,16 @@ class PretendedSite:
 
     def trial_runner(self, context: Context) -> "PretendedContext":
         return PretendedContext(self.host, context.number)
+
+    @contextmanager
+    def failures(self, context: Context, arm: int) -> Iterator[None]:
+        assert context.number in self.prepared
+        try:
+            yield
+        except TrialFailedError as error:
+            if str(error) == f"{self.host_fails_in} of {arm} failed":
+                raise HostError("the disk is full", slug="host-disk-full") from error
+            raise
 
     def can_share_start(self, one: Context, other: Context) -> bool:
         assert {one.number, other.number} <= set(self.prepared)
@@ -155,10 +171,12 @@ class PretendedContext:
         self.host.open.setdefault(arm, []).append(self.host.measure(arm, seed))
 
     def collect(self, arm: int) -> list[Window]:
+        self.host.fail("collect", arm)
         return self.host.open.pop(arm)
 
     def counted(self, arm: int, transactions: int) -> dict[str, float]:
         del transactions
+        self.host.fail("count", arm)
         return {"checkpoints_timed": float(arm)}
 
     def abandon(self) -> None:
@@ -341,6 +359,22 @@ def test_a_failed_trial_has_a_message_and_no_result_and_the_rest_continues() -> 
     assert (failure.arm, failure.words) == (1, "measure of 1 failed")
     assert 1 not in ended.blocks[1].trials
     assert analyse(ended.state.samples, comparison(), ended.state.rule).results[0].blocks == 4
+
+
+@pytest.mark.parametrize("action", ["start", "warm-up", "measure", "collect", "count"])
+@pytest.mark.parametrize("is_of_host", [True, False])
+def test_a_failure_of_the_host_ends_the_run_and_one_of_an_arm_only_its_trial(action: str, *, is_of_host: bool) -> None:
+    host = Pretended({0: 100, 1: 100}, fails=lambda what, arm, block: (what, arm, block) == (action, 1, 2))
+    (state,) = study(1, fixed_blocks=3)
+    testbed = PretendedSite(host, host_fails_in=action if is_of_host else "")
+    if is_of_host:
+        with pytest.raises(HostError):
+            run_all([state], testbed)
+        assert [len(block.trials) for block in state.blocks] == [2]
+    else:
+        run_all([state], testbed)
+        assert [len(block.failures) for block in state.blocks] == [0, 1, 0, 0]
+    assert not host.open
 
 
 def test_an_arm_that_keeps_failing_is_invalid_and_the_others_are_decided() -> None:

@@ -1,7 +1,6 @@
 """Counters of a window are those of the load, without the cost of reading them; failures of the host end the run."""
 
 import errno
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -11,9 +10,8 @@ from pgversus.engine.testbed import TrialFailedError
 from pgversus.errors import DatasetError, ExitCode, HostError, PgversusError, ServerError, StoreError, WorkloadError
 from pgversus.lab import runner
 from pgversus.lab.arm_servers import ExternalServer
-from pgversus.lab.runner import FailureSortingRunner, Reading, failures_of_the_host, grown
-from pgversus.records.trials import Window
-from tests.builders import comparison, window
+from pgversus.lab.runner import Reading, failures_of_arm, failures_of_the_host, grown
+from tests.builders import comparison
 
 
 def reading(**server: float) -> Reading:
@@ -33,41 +31,6 @@ def test_the_cost_of_reading_is_subtracted_down_to_zero() -> None:
 
 NO_ROOM = 'ERROR:  could not extend file "base/5/1": No space left on device'
 SLUG = "host-disk-full"
-
-
-class _Failing:
-    """A trial runner with one arm."""
-
-    def __init__(self, error: Exception) -> None:
-        self.error = error
-
-    def start(self, arm: int) -> None:
-        raise self._of(arm)
-
-    def warm_up(self, arm: int, seed: int) -> Mapping[str, float]:
-        raise self._of(arm + seed)
-
-    def measure(self, arm: int, seed: int, name: str) -> None:
-        assert name
-        raise self._of(arm + seed)
-
-    def collect(self, arm: int) -> list[Window]:
-        if arm:
-            raise self._of(arm)
-        return [window([100])]
-
-    def counted(self, arm: int, transactions: int) -> Mapping[str, float]:
-        assert transactions
-        raise self._of(arm)
-
-    def abandon(self) -> None:
-        return
-
-    def stop_all(self) -> None:
-        return
-
-    def _of(self, number: int) -> Exception:
-        return self.error if number >= 0 else ValueError(number)
 
 
 def ended_by(error: Exception, directory: Path) -> HostError:
@@ -118,31 +81,20 @@ def test_other_failures_are_passed_on_unchanged(tmp_path: Path) -> None:
         assert caught.value is error
 
 
-def sorting(error: Exception, directory: Path) -> FailureSortingRunner:
-    away = ExternalServer(comparison().baseline, f"postgresql:///app?host={directory}/nothing")
-    return FailureSortingRunner(_Failing(error), [away, away], directory, NoProgress())
-
-
-def assert_ends_the_run(trial_runner: FailureSortingRunner, slug: str) -> None:
-    assert trial_runner.collect(0)[0].transactions == 1
-    for act in (
-        lambda: trial_runner.start(0),
-        lambda: trial_runner.warm_up(0, 1),
-        lambda: trial_runner.measure(1, 1, "w"),
-        lambda: trial_runner.collect(1),
-        lambda: trial_runner.counted(0, 1),
-    ):
-        with pytest.raises(PgversusError) as caught:
-            act()
-        assert (caught.value.slug, caught.value.exit_code) == (slug, ExitCode.HOST)
+def ended_for_arm(error: TrialFailedError, directory: Path) -> PgversusError:
+    server = ExternalServer(comparison().baseline, f"postgresql:///app?host={directory}/nothing")
+    with pytest.raises(PgversusError) as caught, failures_of_arm(server, directory, NoProgress()):
+        raise error
+    assert caught.value.exit_code == ExitCode.HOST
+    return caught.value
 
 
 def test_a_full_disk_does_not_fail_a_trial(tmp_path: Path) -> None:
-    assert_ends_the_run(sorting(TrialFailedError(NO_ROOM), tmp_path), SLUG)
+    assert ended_for_arm(TrialFailedError(NO_ROOM), tmp_path).slug == SLUG
 
 
 def test_an_external_server_that_stays_away_does_not_fail_a_trial(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runner, "_LONGEST_AWAY_S", 0.0)
-    assert_ends_the_run(sorting(TrialFailedError("connection to server was lost"), tmp_path), "server-away")
+    assert ended_for_arm(TrialFailedError("connection to server was lost"), tmp_path).slug == "server-away"
