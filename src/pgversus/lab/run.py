@@ -73,7 +73,11 @@ class StudyResources:
 
 
 def measure(
-    study: Study, shared: StudyResources, earlier: StoredStudy | None, writer: ResultsWriter, explain: ExplainArms | None
+    study: Study,
+    shared: StudyResources,
+    earlier: StoredStudy | None,
+    writer: ResultsWriter,
+    explain: ExplainArms | None,
 ) -> StopReason:
     """Measure a study to its end and store the results; return why it ended. All its servers are stopped on exit.
 

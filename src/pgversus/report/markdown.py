@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from pgversus.answers.answer import StudyAnswer
 from pgversus.answers.plans import ComparedPlans, PlansAnswer
 from pgversus.plans.sentences import headline, sentences
-from pgversus.report.overview import VerdictRow
 from pgversus.report.plans import NOTHING_COMPARED, plan_lines, plan_warnings, statement_words, times, undoing
 from pgversus.report.published import NOTHING_PUBLISHED, PublishedRatio, published_cells
 from pgversus.report.sentences import percent_of_confidence
@@ -24,7 +23,7 @@ from pgversus.report.values import (
     TimeRow,
     TpsTable,
 )
-from pgversus.report.verdicts import verdict_word
+from pgversus.report.verdicts import VerdictRow
 from pgversus.report.why import Explanation
 from pgversus.text.redaction import visible
 from pgversus.text.translation import _, together
@@ -144,9 +143,9 @@ def _verdicts(rows: Sequence[VerdictRow]) -> str:
             row.metric,
             row.baseline_level,
             row.contender_level,
-            row.change,
+            row.claim,
             row.interval,
-            verdict_word(row.verdict),
+            row.word,
             row.blocks,
             row.check,
         )

@@ -9,18 +9,15 @@ from itertools import islice
 
 from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.report.caveats import caveat_text
-from pgversus.report.sentences import metric_words, unanswered_words
-from pgversus.report.values import level_text
-from pgversus.report.verdicts import verdict_word
+from pgversus.report.sentences import unanswered_words
+from pgversus.report.verdicts import VerdictRow, verdict_row, verdict_word
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.confidence import Verdict
 from pgversus.study.comparison import BASELINE
 from pgversus.study.design import StopReason
 from pgversus.text.translation import _, listed, ngettext
-from pgversus.text.units import duration, ratio_texts
+from pgversus.text.units import duration
 
-MARKS = {Verdict.EQUIVALENT: "~", Verdict.UNDECIDED: "?", Verdict.INVALID: "!"}
-"""Shown instead of a change if none is claimed."""
 MOST_ROWS = 100
 """Rows of a table for people: a comment on a pull request is limited to 65,536 characters."""
 _MOST_NAMED = 3
@@ -29,32 +26,13 @@ _MOST_ARMS = 8
 WORST_FIRST = (Verdict.INVALID, Verdict.SLOWER, Verdict.UNDECIDED, Verdict.FASTER, Verdict.EQUIVALENT)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VerdictRow:
-    """One verdict as shown; every number is already text."""
-
-    context: str
-    baseline: str
-    contender: str
-    metric: str
-    baseline_level: str
-    contender_level: str
-    change: str
-    """The change, or the mark of a verdict without one."""
-    interval: str
-    verdict: Verdict
-    blocks: str
-    check: str
-    """CHECK if a caveat says that the number may be misleading; otherwise empty."""
-
-
 def verdict_rows(answer: StudyAnswer, most: int = sys.maxsize) -> list[VerdictRow]:
     """Return a row for each verdict, in the order of the study.
 
     most: maximum number of rows; if not all fit, differences take precedence.
     """
     found = [(one, result) for one in answer.answers for result in one.analysis.results]
-    return [_row(*found[index]) for index in _most_telling([result.verdict for _unused, result in found], most)]
+    return [verdict_row(*found[index]) for index in _most_telling([result.verdict for _unused, result in found], most)]
 
 
 def _most_telling(verdicts: Sequence[Verdict], most: int) -> list[int]:
@@ -97,26 +75,6 @@ def not_measured(answer: StudyAnswer) -> list[str]:
     ]
     rest = len(lines) - MOST_ROWS
     return lines[:MOST_ROWS] + ([_("{rest} more", rest=rest)] if rest > 0 else [])
-
-
-def _row(one: Answer, result: ContenderResult) -> VerdictRow:
-    comparison, metric = one.comparison, one.analysis.metric
-    ratio, levels = result.ratios.get(metric), result.levels.get(metric)
-    baseline_level, contender_level = (level_text(metric, level) for level in levels) if levels else ("", "")
-    shown = ratio_texts(ratio.value, ratio.low, ratio.high) if ratio else None
-    return VerdictRow(
-        context=one.context.label,
-        baseline=comparison.baseline.label,
-        contender=comparison.arms[result.contender].label,
-        metric=metric_words(metric),
-        baseline_level=baseline_level,
-        contender_level=contender_level,
-        change=MARKS.get(result.verdict) or (shown.value if shown else ""),
-        interval=shown.interval if shown else "",
-        verdict=result.verdict,
-        blocks=str(result.blocks),
-        check=_("CHECK") if one.needs_check(result) else "",
-    )
 
 
 def _counts(answer: StudyAnswer) -> str:

@@ -6,7 +6,6 @@ from pgversus.answers.answer import StudyAnswer
 from pgversus.report.methodology import study_lines
 from pgversus.report.overview import (
     MOST_ROWS,
-    VerdictRow,
     not_measured,
     overview_sentences,
     shared_caveats,
@@ -28,6 +27,7 @@ from pgversus.report.values import (
     tps_table,
     unreported_metrics,
 )
+from pgversus.report.verdicts import VerdictRow
 from pgversus.report.why import Explanation, study_why
 from pgversus.text.translation import _
 

@@ -14,11 +14,11 @@ from rich.text import Text
 from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.report.caveats import caveat_text
 from pgversus.report.methodology import restarts, windows_words
-from pgversus.report.overview import MARKS, MOST_ROWS, not_measured, overview_sentences, shared_caveats, verdict_rows
+from pgversus.report.overview import MOST_ROWS, not_measured, overview_sentences, shared_caveats, verdict_rows
 from pgversus.report.sentences import answer_sentences, metric_words, percent_of_confidence
 from pgversus.report.terminal import STYLES, SafeConsole, print_parts, terminal_table, verdicts_of_study
 from pgversus.report.values import counter_label, counter_text, level_text, sure_counter_names
-from pgversus.report.verdicts import verdict_word
+from pgversus.report.verdicts import MARKS, verdict_word
 from pgversus.report.why import study_why, why_of
 from pgversus.stats.analysis import Analysis, Estimate
 from pgversus.stats.counters import CounterRatio

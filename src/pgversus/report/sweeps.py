@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pgversus.answers.answer import Answer, StudyAnswer
-from pgversus.report.overview import MARKS
 from pgversus.report.sentences import metric_words
+from pgversus.report.verdicts import MARKS
 from pgversus.stats.analysis import Plateau, plateau
 from pgversus.stats.confidence import Verdict
 from pgversus.study.build_options import USUAL_BLOCK_SIZE

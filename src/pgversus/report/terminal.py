@@ -13,7 +13,6 @@ from rich.text import Text
 from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.report.caveats import caveat_text
 from pgversus.report.methodology import comparison_lines
-from pgversus.report.overview import MARKS, VerdictRow
 from pgversus.report.published import NOTHING_PUBLISHED, PublishedRatio, published_cells
 from pgversus.report.sentences import answer_sentences, metric_words, percent_of_confidence
 from pgversus.report.study_page import StudyPage, study_page
@@ -33,7 +32,7 @@ from pgversus.report.values import (
     quantity_rows,
     size_tables,
 )
-from pgversus.report.verdicts import verdict_word
+from pgversus.report.verdicts import MARKS, VerdictRow, verdict_word
 from pgversus.report.why import Explanation, why_of
 from pgversus.stats.analysis import ContenderResult, Estimate
 from pgversus.stats.confidence import Verdict
@@ -361,7 +360,7 @@ def verdicts_of_study(rows: Sequence[VerdictRow]) -> Table:
         cells: list[RenderableType] = [Text(row.context)]
         if not contender:
             cells.append(Text(row.contender))
-        cells += [row.baseline_level, row.contender_level, row.change, row.interval]
-        cells += [Text(verdict_word(row.verdict), style=STYLES[row.verdict]), row.blocks]
+        cells += [row.baseline_level, row.contender_level, row.claim, row.interval]
+        cells += [Text(row.word, style=STYLES[row.verdict]), row.blocks]
         shown.add_row(*cells, *([Text(row.check, style="yellow bold")] if checks else []))
     return shown

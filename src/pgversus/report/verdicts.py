@@ -1,11 +1,14 @@
-"""A verdict in plain fields, for tables, documents and Python."""
+"""A verdict in plain fields, for documents and Python, and as the texts of a row, for every table."""
 
 from dataclasses import dataclass
 
 from pgversus.answers.answer import Answer
+from pgversus.report.sentences import metric_words
+from pgversus.report.values import level_text
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.confidence import Verdict
 from pgversus.text.translation import N_, _
+from pgversus.text.units import ratio_texts
 
 _WORDS = {
     Verdict.FASTER: N_("faster"),
@@ -70,4 +73,55 @@ def verdict_on(answer: Answer, result: ContenderResult) -> VerdictOn:
         seconds_measured=result.seconds_measured,
         # Caveats of the baseline and the contender can have the same slug.
         caveats=tuple(dict.fromkeys(caveat.slug for caveat in answer.caveats_of(result.contender))),
+    )
+
+
+MARKS = {Verdict.EQUIVALENT: "~", Verdict.UNDECIDED: "?", Verdict.INVALID: "!"}
+"""Shown instead of a change if none is claimed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictRow:
+    """One verdict as shown; every number is already text."""
+
+    context: str
+    baseline: str
+    contender: str
+    metric: str
+    baseline_level: str
+    contender_level: str
+    change: str
+    """Empty without a ratio."""
+    interval: str
+    verdict: Verdict
+    word: str
+    blocks: str
+    check: str
+    """CHECK if a caveat says that the number may be misleading; otherwise empty."""
+
+    @property
+    def claim(self) -> str:
+        """The change, or the mark of a verdict that does not claim one."""
+        return MARKS.get(self.verdict) or self.change
+
+
+def verdict_row(answer: Answer, result: ContenderResult) -> VerdictRow:
+    """Return the row of the contender of a result, in the current language."""
+    found, metric = verdict_on(answer, result), answer.analysis.metric
+    levels = result.levels.get(metric)
+    baseline_level, contender_level = (level_text(metric, level) for level in levels) if levels else ("", "")
+    shown = None if found.ratio is None else ratio_texts(found.ratio, found.low, found.high)
+    return VerdictRow(
+        context=found.context,
+        baseline=found.baseline,
+        contender=found.contender,
+        metric=metric_words(metric),
+        baseline_level=baseline_level,
+        contender_level=contender_level,
+        change=shown.value if shown else "",
+        interval=shown.interval if shown else "",
+        verdict=found.verdict,
+        word=verdict_word(found.verdict),
+        blocks=str(found.blocks),
+        check=_("CHECK") if answer.needs_check(result) else "",
     )

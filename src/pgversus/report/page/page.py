@@ -49,7 +49,7 @@ def _answer_parts(answer: StudyAnswer, placed: Sequence[RankedVerdict]) -> dict[
         "not_measured": [*not_measured(answer), *(unreported_metrics(answer) if len(placed) <= MOST_ROWS else [])],
         "verdicts": lines,
         "more_verdicts": len(placed) - len(lines),
-        "pairs": list(dict.fromkeys((line.contender, line.baseline) for line in lines)),
+        "pairs": list(dict.fromkeys((line.row.contender, line.row.baseline) for line in lines)),
         "margins": list(dict.fromkeys(line.margin for line in lines)),
         "has_places": any(one.context.label for one in answer.answers),
         "more_is_better": all(metric.more_is_better for metric in metrics),

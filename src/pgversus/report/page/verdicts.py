@@ -8,13 +8,13 @@ from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.report.charts.chart import ratio_domain
 from pgversus.report.charts.theme import SIGNS
 from pgversus.report.overview import RankedVerdict
-from pgversus.report.sentences import contender_sentence, metric_words, next_step
+from pgversus.report.sentences import contender_sentence, next_step
 from pgversus.report.values import dropped_trials, level_text, medians
-from pgversus.report.verdicts import verdict_word
+from pgversus.report.verdicts import VerdictRow, verdict_row
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.confidence import Verdict
 from pgversus.text.translation import _
-from pgversus.text.units import percent, ratio_texts
+from pgversus.text.units import percent
 
 _MOST_SENTENCES = 12
 MOST_ROWS = 1000
@@ -58,18 +58,10 @@ class Forest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictLine:
-    """One row of the verdict table; every number is already text."""
+    """One line of the verdict table: the row that every report shows, and what only the page has."""
 
-    place: str
-    baseline: str
-    contender: str
-    metric: str
-    verdict: str
-    """The verdict's code, used for styling."""
+    row: VerdictRow
     sign: str
-    word: str
-    change: str
-    interval: str
     forest: Forest | None
     medians: tuple[str, str]
     used: int
@@ -126,7 +118,7 @@ def answer_lines(placed: Sequence[RankedVerdict]) -> tuple[list[Sentence], int]:
 
 
 def verdict_lines(placed: Sequence[RankedVerdict]) -> list[VerdictLine]:
-    """Return a row for each verdict, in order, at most MOST_ROWS."""
+    """Return a line for each verdict, in order, at most MOST_ROWS."""
     shown = placed[:MOST_ROWS]
     domain = _domain(shown)
     return [_line(one, domain) for one in shown]
@@ -141,24 +133,16 @@ def _domain(placed: Sequence[RankedVerdict]) -> tuple[float, float]:
 
 def _line(one: RankedVerdict, domain: tuple[float, float]) -> VerdictLine:
     answer, result = one.answer, one.result
-    comparison, metric = answer.comparison, answer.analysis.metric
+    margin, metric = answer.comparison.design.margin, answer.analysis.metric
     ratio, middle = result.ratios.get(metric), medians(answer, result)
-    shown = ratio_texts(ratio.value, ratio.low, ratio.high) if ratio else None
     return VerdictLine(
-        place=answer.context.label,
-        baseline=comparison.baseline.label,
-        contender=comparison.arms[result.contender].label,
-        metric=metric_words(metric),
-        verdict=result.verdict.value,
+        row=verdict_row(answer, result),
         sign=SIGNS[result.verdict],
-        word=verdict_word(result.verdict),
-        change=shown.value if shown else "",
-        interval=shown.interval if shown else "",
-        forest=_forest(ratio.value, ratio.low, ratio.high, comparison.design.margin, domain) if ratio else None,
+        forest=_forest(ratio.value, ratio.low, ratio.high, margin, domain) if ratio else None,
         medians=(level_text(metric, middle[0]), level_text(metric, middle[1])) if middle else ("", ""),
         used=2 * result.blocks,
         dropped=dropped_trials(answer, result),
-        margin=f"±{percent(comparison.design.margin)}",
+        margin=f"±{percent(margin)}",
         light=validity_badge(answer, result),
     )
 

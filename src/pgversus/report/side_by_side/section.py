@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from pgversus.report.overview import MARKS
 from pgversus.report.sentences import metric_words
 from pgversus.report.side_by_side.agreement import (
     Agreement,
@@ -17,7 +16,7 @@ from pgversus.report.side_by_side.agreement import (
     SideBySideRow,
 )
 from pgversus.report.values import level_text
-from pgversus.report.verdicts import verdict_word
+from pgversus.report.verdicts import MARKS, verdict_word
 from pgversus.stats.confidence import Verdict
 from pgversus.study.metrics import Metric
 from pgversus.text.translation import N_, _, listed, ngettext
