@@ -53,6 +53,11 @@ def ngettext(one: str, many: str, /, number: int, **values: object) -> str:
     return _SPOKEN.get()[1].ngettext(one, many, number).format(number=number, **values)
 
 
+def thousands_separator() -> str:
+    """Return what separates thousands in the current language."""
+    return _("1 000").strip("01")
+
+
 def translate_stored(stored: str) -> str:
     """Return a sentence without places that was stored in English in the current language; any other text unchanged."""
     return _SPOKEN.get()[1].gettext(stored) if stored else ""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from pgversus.errors import StudyError
-from pgversus.text.translation import _
+from pgversus.text.translation import _, thousands_separator
 
 _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]+)?)\s*(s|m|min|h)?")
 _SECONDS = {None: 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
@@ -166,7 +166,7 @@ def significant(value: float, digits: int = 3) -> str:
     exponent = int(f"{value:.{digits - 1}e}".partition("e")[2])
     decimals = digits - 1 - exponent
     if decimals <= 0:
-        return f"{round(value, decimals):,.0f}".replace(",", " ")
+        return f"{round(value, decimals):,.0f}".replace(",", thousands_separator())
     text = f"{value:.{decimals}f}"
     return text.rstrip("0").rstrip(".")
 
@@ -174,9 +174,9 @@ def significant(value: float, digits: int = 3) -> str:
 def latency(seconds: float) -> str:
     """Format a latency in microseconds, milliseconds or seconds: the unit whose rounded number is below 1000."""
     for per_second, unit in ((1e6, "µs"), (1e3, "ms")):
-        text = significant(seconds * per_second)
-        if float(text.replace(" ", "")) < _THOUSAND:
-            return f"{text} {unit}"
+        value = seconds * per_second
+        if float(f"{value:.2e}") < _THOUSAND:
+            return f"{significant(value)} {unit}"
     return _("{seconds} s", seconds=significant(seconds))
 
 

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgversus.errors import StudyError
+from pgversus.text.translation import Language, use_language
 from pgversus.text.units import (
     WindowLength,
     change,
@@ -48,6 +49,11 @@ def number(text: str) -> float:
 )
 def test_numbers_have_the_requested_significant_digits(value: float, digits: int, text: str) -> None:
     assert significant(value, digits) == text
+
+
+def test_thousands_are_separated_as_usual_in_the_language() -> None:
+    with use_language(Language.JAPANESE):
+        assert (significant(1234567, 4), latency(0.9996), latency(1234.5)) == ("1,235,000", "1 秒", "1,230 秒")
 
 
 @given(POSITIVE, st.integers(1, 6))

@@ -8,6 +8,7 @@ from typing import Any
 
 from pgversus.report.charts.theme import DASHES, SERIES, SHAPES
 from pgversus.text.redaction import visible
+from pgversus.text.translation import thousands_separator
 from pgversus.text.units import change, significant
 
 _LONGEST_NAME = 80
@@ -63,8 +64,11 @@ def labels_by_value(pairs: Sequence[tuple[float, str]]) -> str:
 
 _FEWEST, _MOST = 4, 8
 _FAR_APART = 5
-THOUSANDS = "join(split(format(datum.value, ',~r'), ','), ' ')"
-"""Expression for labels with separated thousands, as in tables."""
+
+
+def number_labels() -> str:
+    """Return the expression for labels with separated thousands, as in tables."""
+    return f"join(split(format(datum.value, ',~r'), ','), '{thousands_separator()}')"
 
 
 def log_ticks(low: float, high: float) -> list[float]:

@@ -10,12 +10,12 @@ from pgversus.answers.answer import Answer
 from pgversus.records.trials import LatencyHistogram
 from pgversus.report.charts.chart import (
     MOST_SERIES,
-    THOUSANDS,
     Chart,
     chart_name,
     data,
     labels_by_value,
     log_ticks,
+    number_labels,
     numbers,
     of_series,
     plain,
@@ -252,7 +252,7 @@ def _specification_of_sweep(found: Sweep) -> dict[str, Any]:
     x = alt.X("level:N", sort=ascending, title=plain(found.factor), axis=alt.Axis(labelAngle=0))
     top, highest = _top(found)
     scale, title = alt.Scale(domain=[0, top], nice=False), plain(metric_axis(found.metric))
-    y = alt.Y("value:Q", title=title, scale=scale, axis=alt.Axis(tickCount=6, labelExpr=THOUSANDS))
+    y = alt.Y("value:Q", title=title, scale=scale, axis=alt.Axis(tickCount=6, labelExpr=number_labels()))
     bands = [
         alt.Chart(data(rows))
         .mark_area(opacity=0.18, clip=True, color=SERIES[number])
