@@ -43,11 +43,11 @@ def _print_row(server: str, cache: Path, environment: dict[str, str]) -> str:
     """Build, print the row, and return the name of the build."""
     before, began, used = _hits(cache), time.perf_counter(), _cpu_s()
     command = [str(PROGRAM), "servers", "build", server]
-    told = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    reported = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     wall_s, cpu_s = time.perf_counter() - began, _cpu_s() - used
     hits, calls = (now - then for now, then in zip(_hits(cache), before, strict=True))
     print(f"{server:<20}{wall_s:>8.0f}{cpu_s:>8.0f}{f'{hits} of {calls}':>16}", flush=True)
-    return Path(told.stdout.decode().split()[-1]).parent.name
+    return Path(reported.stdout.decode().split()[-1]).parent.name
 
 
 def _cpu_s() -> float:
@@ -58,8 +58,8 @@ def _cpu_s() -> float:
 def _hits(cache: Path) -> tuple[int, int]:
     """Return the number of ccache hits and the number of cacheable calls."""
     environment = {**os.environ, "CCACHE_DIR": str(cache / "ccache")}
-    told = subprocess.run(["ccache", "--print-stats"], env=environment, check=True, capture_output=True)
-    found = {name: int(value) for name, value in re.findall(r"^(\w+)\s+(\d+)$", told.stdout.decode(), re.MULTILINE)}
+    reported = subprocess.run(["ccache", "--print-stats"], env=environment, check=True, capture_output=True)
+    found = {name: int(value) for name, value in re.findall(r"^(\w+)\s+(\d+)$", reported.stdout.decode(), re.MULTILINE)}
     hits = found.get("direct_cache_hit", 0) + found.get("preprocessed_cache_hit", 0)
     return hits, hits + found.get("cache_miss", 0)
 

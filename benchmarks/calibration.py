@@ -19,7 +19,7 @@ from pgversus.stats.confidence import Verdict
 
 CASES: tuple[tuple[float, ...], ...] = ((1.0,), (1.01,), (1.03,), (1.10,))
 FAMILY: tuple[float, ...] = (1.0, 1.0, 1.0)
-REPEATS = ("stolen", "untold")
+REPEATS = ("stolen", "hidden")
 """Hosts that only show the effect of repeating disturbed rounds: two rows are enough."""
 PROMISE = 0.05
 

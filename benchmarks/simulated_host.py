@@ -131,7 +131,7 @@ HOSTS: Mapping[str, Noise] = {
     "bimodal": Noise(**_CLOUD | {"restart": 0.005, "bad_start_share": 0.15, "bad_start_size": 0.05}),
     # Other guests take half of the processors for seconds; only the first host reports it.
     "stolen": Noise(**_CLOUD | _STOLEN),
-    "untold": Noise(**_CLOUD | _STOLEN, reports=False),
+    "hidden": Noise(**_CLOUD | _STOLEN, reports=False),
 }
 
 

@@ -102,15 +102,15 @@ def _cut(ends: Ends, moments: list[int]) -> None:
 
 
 def _make_statements(rng: Random) -> tuple[str, str, str, str]:
-    told = one_of(rng, _TOLD, _other)
-    return one_of(rng, _SCRIPTS, _other), told, rng.choice(_TOLD), told
+    reported = one_of(rng, _TOLD, _other)
+    return one_of(rng, _SCRIPTS, _other), reported, rng.choice(_TOLD), reported
 
 
 def _read_statements(subject: tuple[str, str, str, str], _folder: Path) -> bool:
-    script, told, template, text = subject
+    script, reported, template, text = subject
     whole = in_one_transaction(script)
     assert whole.startswith("BEGIN;")
-    sent = sent_statements(told)
+    sent = sent_statements(reported)
     parameters_of(template, text)
     return bool(sent)
 

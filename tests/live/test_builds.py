@@ -110,9 +110,9 @@ def test_a_slowdown_between_two_commits_is_detected(command_line: CommandLine, t
     before = builds_in(command_line)
     # Two concurrent builds of one commit compile it once: the other process waits.
     pair = [command_line.start("servers", "build", f"{tree}@slow") for _ in range(2)]
-    told = [process.communicate(timeout=900) for process in pair]
-    assert [process.returncode for process in pair] == [0, 0], told
-    words = "".join(stderr for _, stderr in told)
+    reported = [process.communicate(timeout=900) for process in pair]
+    assert [process.returncode for process in pair] == [0, 0], reported
+    words = "".join(stderr for _, stderr in reported)
     assert len(re.findall(r"^building \S+@slow from", words, re.MULTILINE)) == 1
     assert "another pgversus is building" in words
     (made,) = builds_in(command_line) - before

@@ -26,7 +26,7 @@ def only(document: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("case", "data", "settings", "undone_by", "told"),
+    ("case", "data", "settings", "undone_by", "reported"),
     [
         (
             "cte_in",
@@ -80,7 +80,7 @@ def test_plan_changes_from_16_to_17_are_described(
     data: str,
     settings: tuple[str, ...],
     undone_by: dict[str, str] | None,
-    told: list[str],
+    reported: list[str],
 ) -> None:
     files = ("--setup", str(PLANNER / f"{data}.sql"), "-f", str(PLANNER / f"{case}.sql"))
     document = plans(command_line, OLD, NEW, *files, *settings)
@@ -90,7 +90,7 @@ def test_plan_changes_from_16_to_17_are_described(
     assert (one["undone_by"] and one["undone_by"]["settings"]) == undone_by
     # 17 knows that the rows of the CTE are sorted, and no setting makes it sort them again.
     assert (one["undone_by"] or {}).get("but_for_sorts", False) is (case == "cte_in")
-    for text in told:
+    for text in reported:
         assert [sentence for sentence in one["sentences"] if text in sentence], one["sentences"]
 
 

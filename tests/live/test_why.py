@@ -58,8 +58,8 @@ def test_the_effect_of_a_changed_plan_is_measured_with_the_setting_that_undoes_i
     beneath = command_line.run("report", "r/attributions/context-1-arm-1")
     assert beneath.code == 0
     assert f"{NEW} with the plans of {OLD}" in beneath.stdout
-    told = command_line.run("report", "r")
-    assert f"with {REORDERING}, {NEW} uses the plans of {OLD}" in told.stdout.replace("With", "with")
+    reported = command_line.run("report", "r")
+    assert f"with {REORDERING}, {NEW} uses the plans of {OLD}" in reported.stdout.replace("With", "with")
     # Verbatim as the server wrote it, under the settings of the load.
     (_, _, run), *_ = plans_in(command_line, "r")
     assert run is not None
@@ -144,10 +144,10 @@ def test_plans_under_load_are_compared_with_the_captured_ones(
     assert ended.code == 0, ended.stderr
     assert ("other-plans-under-load" in caveats(ended.comparison)) is is_other
     with sqlite3.connect(command_line.directory / "r" / "results.sqlite") as database:
-        told = [json.loads(text) for (text,) in database.execute("SELECT sampled FROM explained_arm")]
+        reported = [json.loads(text) for (text,) in database.execute("SELECT sampled FROM explained_arm")]
     database.close()
-    assert len(told) == 2
-    for one in told:
+    assert len(reported) == 2
+    for one in reported:
         assert one["told"] > 10
         assert (one["others"] > 0) is is_other
         assert one["failure"] == ""

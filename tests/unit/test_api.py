@@ -19,11 +19,11 @@ def folder(tmp_path: Path) -> Path:
 
 def test_caveats_of_a_japanese_page_are_translated(folder: Path) -> None:
     results = pgversus.load_results(folder)
-    told = {caveat_text(caveat) for one in results.answer.answers for caveat in one.caveats}
-    assert told
+    reported = {caveat_text(caveat) for one in results.answer.answers for caveat in one.caveats}
+    assert reported
     page = results.html("ja")
     assert 'lang="ja"' in page
-    assert [text for text in told if escape(text) in page or text in page] == []
+    assert [text for text in reported if escape(text) in page or text in page] == []
 
 
 def test_a_page_needs_the_results_folder_and_a_known_language(folder: Path) -> None:

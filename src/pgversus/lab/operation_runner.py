@@ -97,7 +97,7 @@ class Repetitions:
             client=self._client,
             scratch=self._scratch,
             patience_s=patience_s,
-            tell=lambda line: self._progress.doing(f"{server.arm.label}: {line}"),
+            say=lambda line: self._progress.doing(f"{server.arm.label}: {line}"),
         )
         before = read_before(server, counters)
         with LostTime(server.postmaster_pid) as time:

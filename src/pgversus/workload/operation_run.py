@@ -130,12 +130,12 @@ _FIRST_S, _EVERY_S = 5.0, 2.0
 class Watch(BackgroundThread):
     """Reports the progress of a session while a block of code runs."""
 
-    def __init__(self, target: Target, pid: int, tell: Callable[[str], None]) -> None:
-        """pid: server process of the session. tell: receives a line, in a separate thread."""
+    def __init__(self, target: Target, pid: int, say: Callable[[str], None]) -> None:
+        """pid: server process of the session. say: receives a line, in a separate thread."""
         super().__init__("pgversus-watch")
         self._target = target
         self._pid = pid
-        self._tell = tell
+        self._say = say
 
     def _run(self) -> None:
         if self._is_over_within(_FIRST_S):
@@ -144,7 +144,7 @@ class Watch(BackgroundThread):
         with suppress(PgversusError), connect(self._target) as connection:
             while True:
                 if line := operation_progress(connection, self._pid):
-                    self._tell(line)
+                    self._say(line)
                 if self._is_over_within(_EVERY_S):
                     break
 
@@ -179,7 +179,7 @@ class OperationEnvironment:
     """Working directory of programs; emptied by its owner."""
     patience_s: float
     """A step that takes longer is considered hung and terminated."""
-    tell: Callable[[str], None]
+    say: Callable[[str], None]
     """Receives progress lines of long statements."""
 
 
@@ -200,7 +200,7 @@ def run_operation(
         pid = connection.info.backend_pid
         for step in operation.steps:
             known = len(notices.texts)
-            with _words_of(step), Watch(target, pid, environment.tell):
+            with _words_of(step), Watch(target, pid, environment.say):
                 if step.sql is not None:
                     seconds[step.name] = _seconds_of_statement(connection, step.sql, environment.patience_s)
                 else:

@@ -57,7 +57,7 @@ def test_a_major_version_newer_than_the_tested_ones_has_a_caveat(version: str, e
     assert [caveat.arm for caveat in found if caveat.slug == "untested-major"] == expected
 
 
-def told(*differences: Difference) -> tuple[Caveat, ...]:
+def reported(*differences: Difference) -> tuple[Caveat, ...]:
     known = Preparation(
         design=Design(), arms=(FACTS, FACTS), differences=differences, writes=False, connect_allowance_s=0
     )
@@ -74,7 +74,7 @@ def told(*differences: Difference) -> tuple[Caveat, ...]:
     ],
 )
 def test_different_builds_or_sort_orders_put_check_before_the_sentence(kind: str, name: str, slug: str) -> None:
-    (caveat,) = told(Difference(kind=kind, name=name, values=("one", ""), is_default=False))
+    (caveat,) = reported(Difference(kind=kind, name=name, values=("one", ""), is_default=False))
     assert (caveat.slug, caveat.arm) == (slug, 1)
     assert caveat_text(caveat).endswith(f'{name} "one" vs none')
     measured = answer(rate_blocks([100.0] * 6, [200.0] * 6), caveats=(caveat,))
@@ -83,7 +83,7 @@ def test_different_builds_or_sort_orders_put_check_before_the_sentence(kind: str
 
 def test_long_lists_of_build_differences_are_shortened_and_counted() -> None:
     many = [Difference(kind="build", name=f"--with-{n}", values=("yes", ""), is_default=False) for n in range(10)]
-    (caveat,) = told(*many)
+    (caveat,) = reported(*many)
     assert caveat_text(caveat).endswith('--with-7 "yes" vs none; and 2 more')
 
 

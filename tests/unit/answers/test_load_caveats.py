@@ -111,9 +111,9 @@ def test_a_trend_within_blocks_means_a_short_warm_up() -> None:
 
 
 def test_advice_names_no_option_since_a_study_file_has_none() -> None:
-    told = found(blocks({"client_cpu_s": 0.91}, trend=math.log(1.08), transactions=90))
-    assert {"not-steady", "few-transactions", "client-bound"} <= {caveat.slug for caveat in told}
-    assert not [caveat_text(caveat) for caveat in told if re.search(r"(?<!\w)-{1,2}[a-z]", caveat_text(caveat))]
+    reported = found(blocks({"client_cpu_s": 0.91}, trend=math.log(1.08), transactions=90))
+    assert {"not-steady", "few-transactions", "client-bound"} <= {caveat.slug for caveat in reported}
+    assert not [caveat_text(caveat) for caveat in reported if re.search(r"(?<!\w)-{1,2}[a-z]", caveat_text(caveat))]
 
 
 def test_a_cold_cache_need_not_be_steady_but_is_checked() -> None:

@@ -134,10 +134,10 @@ def test_the_text_of_a_file_is_shown_without_passwords(tmp_path: Path) -> None:
 def test_a_report_does_not_depend_on_the_order_of_sets(tmp_path: Path) -> None:
     folder = unpacked("versions-15-to-18", tmp_path / "results")
     command = [sys.executable, "-m", "pgversus.cli.main", "report", str(folder), "--lang", "en"]
-    told = {
+    reported = {
         subprocess.run(
             command, env={**os.environ, "PYTHONHASHSEED": str(seed)}, check=True, capture_output=True, text=True
         ).stdout
         for seed in range(4)
     }
-    assert len(told) == 1
+    assert len(reported) == 1

@@ -75,7 +75,7 @@ def test_short_windows_decide_sooner_than_long_ones_under_flicker_noise() -> Non
 def test_only_long_windows_are_repeated_and_only_if_the_host_reports() -> None:
     repeated = {
         (host, windows): sum(simulate(host, (1.0,), seed, 6, windows=windows).repeated_rounds for seed in range(5))
-        for host in ("stolen", "untold")
+        for host in ("stolen", "hidden")
         for windows in DESIGNS
     }
     assert repeated.pop(("stolen", "long")) > 0

@@ -424,12 +424,12 @@ def test_an_interrupt_at_any_step_stops_the_servers_and_keeps_complete_blocks(at
 
 
 def test_the_remaining_time_is_limited_by_the_remaining_budget_of_all_contexts() -> None:
-    told: list[float] = []
+    reported: list[float] = []
 
     class Watching(NoProgress):
         def block_finished(self, context: Context, block: Block, looks: Mapping[int, Look], elapsed_s: float) -> None:
             super().block_finished(context, block, looks, elapsed_s)
-            told.extend(look.seconds_left or 0.0 for look in looks.values() if block.number >= 4)
+            reported.extend(look.seconds_left or 0.0 for look in looks.values() if block.number >= 4)
 
     host = Pretended({0: 100.0, 1: 100.0})
     run_contexts(
@@ -443,8 +443,8 @@ def test_the_remaining_time_is_limited_by_the_remaining_budget_of_all_contexts()
         keep_preparation=lambda _course: None,
     )
     # The first look, after 12 blocks of 12 s, or 10 of them.
-    assert told
-    assert max(told) <= 200.0 - 10 * 12.0
+    assert reported
+    assert max(reported) <= 200.0 - 10 * 12.0
 
 
 def names(kept: list[tuple[int, Block]]) -> list[tuple[int, int]]:
@@ -673,7 +673,7 @@ def test_no_context_gets_a_block_that_would_exceed_the_total_budget() -> None:
 
 
 def test_observers_learn_of_earlier_blocks_and_then_of_the_progress_of_the_study() -> None:
-    told: list[TimeEstimate] = []
+    reported: list[TimeEstimate] = []
     resumed: list[int] = []
 
     class Watching(NoProgress):
@@ -682,11 +682,11 @@ def test_observers_learn_of_earlier_blocks_and_then_of_the_progress_of_the_study
             resumed.append(context.number)
 
         def time_estimate(self, estimate: Callable[[], TimeEstimate]) -> None:
-            told.append(estimate())
+            reported.append(estimate())
 
         def block_finished(self, context: Context, block: Block, looks: Mapping[int, Look], elapsed_s: float) -> None:
             super().block_finished(context, block, looks, elapsed_s)
-            assert told[-1].spent_s == sum(state.wall_s for state in states), "told before the block is"
+            assert reported[-1].spent_s == sum(state.wall_s for state in states), "reported before the block is"
 
     states = study(3, fixed_blocks=2)
     earlier = study(1, fixed_blocks=2)
@@ -705,6 +705,6 @@ def test_observers_learn_of_earlier_blocks_and_then_of_the_progress_of_the_study
         keep_preparation=lambda _course: None,
     )
     assert resumed == [1]
-    assert {time_estimate.contexts for time_estimate in told} == {3}
-    assert (told[0].ended, told[-1].ended) == (1, 3)
-    assert told[-1].seconds_left == 0
+    assert {time_estimate.contexts for time_estimate in reported} == {3}
+    assert (reported[0].ended, reported[-1].ended) == (1, 3)
+    assert reported[-1].seconds_left == 0

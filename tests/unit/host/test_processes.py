@@ -101,22 +101,22 @@ def test_a_child_that_ends_between_readings_is_counted_once(
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stdout.readline() == b"worked\n"
-        told: list[bytes] = []
+        reported: list[bytes] = []
         ask = psutil.Process.cpu_times
 
         def ask_and_let_the_child_end(self: psutil.Process) -> object:
             times = ask(self)
-            if not told:
+            if not reported:
                 assert process.stdin is not None
                 assert process.stdout is not None
                 process.stdin.write(b"end\n")
                 process.stdin.flush()
-                told.append(process.stdout.readline())
+                reported.append(process.stdout.readline())
             return times
 
         monkeypatch.setattr(psutil.Process, "cpu_times", ask_and_let_the_child_end)
         found = cpu_time(process.pid)
-    assert told == [b"ended\n"]
+    assert reported == [b"ended\n"]
     assert found is not None
     # The child's 0.3 s and a few hundredths for starting Python.
     assert 0.3 - TICK_S <= found.user_s + found.system_s < 0.5

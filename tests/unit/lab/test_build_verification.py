@@ -169,7 +169,7 @@ def test_options_common_to_all_arms_drop_no_differences() -> None:
 
 
 def test_libraries_of_some_arms_only_are_a_difference() -> None:
-    one, other, untold = frozenset({"libz", "liblz4", "libm"}), frozenset({"libz", "libm"}), frozenset[str]()
-    (found,) = library_differences([one, other, untold])
+    one, other, unknown = frozenset({"libz", "liblz4", "libm"}), frozenset({"libz", "libm"}), frozenset[str]()
+    (found,) = library_differences([one, other, unknown])
     assert (found.kind, found.name, found.values) == ("build", "libraries", ("liblz4", "", ""))
-    assert [library_differences(same) for same in ([one, one], [one, untold], [untold, untold], [])] == [()] * 4
+    assert [library_differences(same) for same in ([one, one], [one, unknown], [unknown, unknown], [])] == [()] * 4

@@ -72,15 +72,15 @@ def test_every_change_is_described_in_both_languages(name: str, one: str, other:
     found = changed(name, one, other)
     for language in Language:
         with use_language(language):
-            told = sentences(found)
-        assert bool(told) is bool(found.changes)
-        assert not [text for text in told if "None" in text or "#" in text]
+            reported = sentences(found)
+        assert bool(reported) is bool(found.changes)
+        assert not [text for text in reported if "None" in text or "#" in text]
     if level not in ("identical", "work"):
         assert found.changes
 
 
 @pytest.mark.parametrize(
-    ("step", "told"),
+    ("step", "reported"),
     [
         (("incsortfull", "15", "16"), "Sort is now Incremental Sort"),
         (("selfjoin", "17", "18"), "small a is no longer read (it was read by Seq Scan on small a)"),
@@ -94,5 +94,5 @@ def test_every_change_is_described_in_both_languages(name: str, one: str, other:
         (("cte", "16", "17"), "x.id = y.id moved from Merge Cond of Merge Join to Hash Cond of Hash Join"),
     ],
 )
-def test_expected_changes_are_described(step: tuple[str, str, str], told: str) -> None:
-    assert told in sentences(changed(*step))
+def test_expected_changes_are_described(step: tuple[str, str, str], reported: str) -> None:
+    assert reported in sentences(changed(*step))

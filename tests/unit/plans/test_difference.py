@@ -29,10 +29,10 @@ def test_a_subplan_that_became_a_join_is_reported_as_pulled_up() -> None:
     new = node("Hash Join", scan("c"), node("Hash", scan("d")), Join_Type="Inner", Hash_Cond="(c.x = d.x)")
     found = changed(old, new)
     assert found.level is PlanLevel.OPERATORS
-    told = sentences(found)
-    assert told[0] == "SubPlan 1 over d was pulled up into the main plan: it ran 10 000 times, now 1 time"
-    assert "new: Hash Join (Hash Cond: c.x = d.x)" in told
-    assert "c.x = d.x moved from Filter of Seq Scan on d to Hash Cond of Hash Join" in told
+    reported = sentences(found)
+    assert reported[0] == "SubPlan 1 over d was pulled up into the main plan: it ran 10 000 times, now 1 time"
+    assert "new: Hash Join (Hash Cond: c.x = d.x)" in reported
+    assert "c.x = d.x moved from Filter of Seq Scan on d to Hash Cond of Hash Join" in reported
     assert sentences(changed(new, old))[0] == (
         "d is now read in SubPlan 1, not in the main plan: it ran 1 time, now 10 000 times"
     )
@@ -63,7 +63,7 @@ def test_a_condition_moved_to_an_index_is_reported() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "reported"),
     [
         (
             node("Nested Loop", scan("a"), scan("b"), Join_Type="Inner"),
@@ -98,10 +98,10 @@ def test_a_condition_moved_to_an_index_is_reported() -> None:
         ),
     ],
 )
-def test_changed_operators_are_reported(old: dict[str, Any], new: dict[str, Any], told: str) -> None:
+def test_changed_operators_are_reported(old: dict[str, Any], new: dict[str, Any], reported: str) -> None:
     found = changed(old, new)
     assert found.level is PlanLevel.OPERATORS
-    assert told in sentences(found)
+    assert reported in sentences(found)
 
 
 def test_a_bitmap_belongs_to_its_heap_scan() -> None:
@@ -129,7 +129,7 @@ def test_the_order_of_an_equality_does_not_matter() -> None:
 
 
 @pytest.mark.parametrize(
-    ("was", "now", "told"),
+    ("was", "now", "reported"),
     [
         (
             {"Sort_Method": "external merge"},
@@ -140,16 +140,16 @@ def test_the_order_of_an_equality_does_not_matter() -> None:
         ({"Temp_Written_Blocks": 0}, {"Temp_Written_Blocks": 1}, "Sort now spills to temporary files"),
     ],
 )
-def test_changed_behaviour_is_reported(was: dict[str, Any], now: dict[str, Any], told: str) -> None:
+def test_changed_behaviour_is_reported(was: dict[str, Any], now: dict[str, Any], reported: str) -> None:
     found = changed(node("Sort", scan("t", Temp_Written_Blocks=0), **was), node("Sort", scan("t"), **now))
     assert found.level is PlanLevel.BEHAVIOUR
-    assert sentences(found)[0].startswith(told)
+    assert sentences(found)[0].startswith(reported)
 
 
 def test_facts_reported_by_only_one_major_are_ignored() -> None:
-    told = node("Sort", scan("t"), Sort_Method="quicksort", Temp_Written_Blocks=7)
-    assert changed(node("Sort", scan("t")), told).level is PlanLevel.IDENTICAL
-    assert changed(told, node("Sort", scan("t"))).level is PlanLevel.IDENTICAL
+    reported = node("Sort", scan("t"), Sort_Method="quicksort", Temp_Written_Blocks=7)
+    assert changed(node("Sort", scan("t")), reported).level is PlanLevel.IDENTICAL
+    assert changed(reported, node("Sort", scan("t"))).level is PlanLevel.IDENTICAL
 
 
 def test_a_node_that_never_ran_has_no_behaviour() -> None:
@@ -173,7 +173,7 @@ def test_a_spill_is_reported_only_at_its_node() -> None:
 
 
 @pytest.mark.parametrize(
-    ("was", "now", "told"),
+    ("was", "now", "reported"),
     [
         ({"Actual_Loops": 100_000}, {"Actual_Loops": 1}, "Seq Scan on t ran 100 000 times, now 1 time"),
         ({"Actual_Loops": 3}, {"Actual_Loops": 0}, "Seq Scan on t ran 3 times, now 0 times"),
@@ -195,10 +195,10 @@ def test_a_spill_is_reported_only_at_its_node() -> None:
         ),
     ],
 )
-def test_different_amounts_of_work_are_the_same_plan(was: dict[str, Any], now: dict[str, Any], told: str) -> None:
+def test_different_amounts_of_work_are_the_same_plan(was: dict[str, Any], now: dict[str, Any], reported: str) -> None:
     found = changed(scan("t", **was), scan("t", **now))
     assert (found.level, found.is_same_plan) == (PlanLevel.WORK, True)
-    assert told in sentences(found)
+    assert reported in sentences(found)
 
 
 def test_rounding_by_explain_is_not_a_change() -> None:
@@ -212,8 +212,8 @@ def test_similar_changes_are_summarised() -> None:
     def partitions(kind: str) -> dict[str, Any]:
         return node("Append", *(scan(f"part_{number}", kind) for number in range(20)))
 
-    told = sentences(changed(partitions("Seq Scan"), partitions("Index Only Scan")))
-    assert told[2:] == ["Seq Scan on part_2 is now Index Only Scan on part_2", "... and 17 more like these"]
+    reported = sentences(changed(partitions("Seq Scan"), partitions("Index Only Scan")))
+    assert reported[2:] == ["Seq Scan on part_2 is now Index Only Scan on part_2", "... and 17 more like these"]
 
 
 def test_time_is_split_into_nodes_that_changed_and_those_that_did_not() -> None:

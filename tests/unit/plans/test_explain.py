@@ -72,7 +72,7 @@ def test_unknown_properties_of_future_majors_are_ignored() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "slug", "told"),
+    ("text", "slug", "reported"),
     [
         ("", "plan-none", "an empty text"),
         ("  \n", "plan-none", "an empty text"),
@@ -107,11 +107,11 @@ def test_unknown_properties_of_future_majors_are_ignored() -> None:
         (json.dumps([{"x" * 10_000: 1}]), "plan-malformed", "xxx..."),
     ],
 )
-def test_text_without_a_valid_plan_is_rejected(text: str, slug: str, told: str) -> None:
+def test_text_without_a_valid_plan_is_rejected(text: str, slug: str, reported: str) -> None:
     with pytest.raises(PlanError) as caught:
         read_plans(text, "old.json")
     assert (caught.value.slug, caught.value.exit_code) == (slug, ExitCode.USAGE)
-    assert told in caught.value.found
+    assert reported in caught.value.found
     assert caught.value.where.startswith("old.json")
     assert caught.value.to_do
 

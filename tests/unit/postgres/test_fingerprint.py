@@ -161,8 +161,8 @@ def test_a_different_compiler_or_flags_are_differences_of_the_build() -> None:
 
 
 def configured(text: str | None) -> Fingerprint:
-    told = {} if text is None else {"CONFIGURE": text}
-    return fingerprint(properties=replace(PROPERTIES, configuration={"CFLAGS": "-O2", **told}))
+    reported = {} if text is None else {"CONFIGURE": text}
+    return fingerprint(properties=replace(PROPERTIES, configuration={"CFLAGS": "-O2", **reported}))
 
 
 @pytest.mark.parametrize(

@@ -41,8 +41,8 @@ def test_a_block_has_an_arm_only_with_its_trial() -> None:
 
 def test_an_operation_has_times_and_no_quantities_of_loads() -> None:
     whole = operation_block(1, OPERATION, (1.5, 0.25)).trials[0]
-    told = {metric: whole.value(metric) for metric in Metric}
-    assert {metric for metric, value in told.items() if value is not None} == {Metric.TIME}
+    reported = {metric: whole.value(metric) for metric in Metric}
+    assert {metric for metric, value in reported.items() if value is not None} == {Metric.TIME}
     assert whole.value(Metric.TIME) == 1.75
     assert [whole.value(StepTime(name)) for name in (OPERATION.steps[0].name, "dump", "other")] == [1.5, 0.25, None]
 

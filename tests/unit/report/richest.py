@@ -184,10 +184,10 @@ def _warned() -> list[Answer]:
                     connect_allowance_s=0,
                     not_explained="2",
                 )
-                told = caveats(
+                reported = caveats(
                     asked, known, Samples(blocks), StopReason.INTERRUPTED, cpus=2, failure="3", plans=sampled
                 )
-                one = answer(blocks, asked, caveats=told, differences=differences, stopped=StopReason.INTERRUPTED)
+                one = answer(blocks, asked, caveats=reported, differences=differences, stopped=StopReason.INTERRUPTED)
                 found.append(replace(one, arms=known.arms))
     return found
 

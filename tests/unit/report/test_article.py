@@ -21,7 +21,7 @@ from pgversus.text.translation import Language, use_language
 from tests.builders import answer, comparison, judged_by, latency_block, rate_block, study_answer
 from tests.unit.report.cases import CASES, noisy, steady
 from tests.unit.report.richest import whole_studies
-from tests.unit.report.test_languages import MARK_UP, NAMES, UNITS, Bracketed, slugs, untold
+from tests.unit.report.test_languages import MARK_UP, NAMES, UNITS, Bracketed, slugs, untranslated
 
 LOAD = PgbenchWorkload(scripts=(Script(name="/x/q.sql", text="SELECT 1;\n"),), clients=4)
 FENCE = re.compile(r"^(`{3,})\w*\n.*?^\1$", re.MULTILINE | re.DOTALL)
@@ -264,4 +264,4 @@ def test_everything_but_code_is_translated() -> None:
     with use_language(Language.JAPANESE, Bracketed()):
         for study in whole_studies():
             text = FENCE.sub("", written(study))
-            assert untold(text, allowed) == set()
+            assert untranslated(text, allowed) == set()

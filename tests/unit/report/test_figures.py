@@ -111,7 +111,7 @@ def test_ratios_intervals_medians_and_noise_match_the_trials(
 def test_counters_match_the_trials(answer: StudyAnswer, verdicts: list[dict[str, Any]]) -> None:
     trials, checked = contexts(answer), 0
     for verdict in verdicts:
-        for name, told in verdict["counter_ratios"].items():
+        for name, reported in verdict["counter_ratios"].items():
 
             def each(row: Mapping[str, str], name: str = name) -> float:
                 return float(row[name]) / (float(row["transactions"]) if row["transactions"] else 1.0)
@@ -127,6 +127,8 @@ def test_counters_match_the_trials(answer: StudyAnswer, verdicts: list[dict[str,
                 )
             ]
             # Per transaction, or per window: a level of memory is not per transaction.
-            assert any(told["value"] == pytest.approx(math.exp(fmean(found)), rel=1e-9) for found in (logs, per_window))
+            assert any(
+                reported["value"] == pytest.approx(math.exp(fmean(found)), rel=1e-9) for found in (logs, per_window)
+            )
             checked += 1
     assert checked > 10

@@ -69,7 +69,7 @@ class Bracketed(NullTranslations):
         return self.gettext(msgid1 if n == 1 else msgid2)
 
 
-def untold(text: str, names: frozenset[str]) -> set[str]:
+def untranslated(text: str, names: frozenset[str]) -> set[str]:
     """Return words outside of brackets that are not names."""
     # Markdown escapes characters, and never has two consecutive spaces.
     plain = re.sub(" +", " ", text.replace("\\", "").replace("&#8203;", ""))
@@ -92,26 +92,26 @@ def test_a_single_comparison_is_translated_completely() -> None:
         for answer in single_comparisons():
             file = io.StringIO()
             print_answer(answer, Console(file=file, width=WIDEST))
-            assert untold(file.getvalue(), allowed) == set()
+            assert untranslated(file.getvalue(), allowed) == set()
 
 
 def test_a_study_is_translated_completely() -> None:
     allowed = NAMES | UNITS | MARK_UP | slugs()
     with use_language(Language.JAPANESE, Bracketed()):
         for answer in whole_studies():
-            assert untold(terminal(answer), allowed) == set()
-            assert untold(markdown(answer, with_published=True), allowed) == set()
+            assert untranslated(terminal(answer), allowed) == set()
+            assert untranslated(markdown(answer, with_published=True), allowed) == set()
 
 
 def test_compared_plans_are_translated_completely() -> None:
     with use_language(Language.JAPANESE, Bracketed()):
         answer = all_plans()
-        assert untold(plans_text(answer), NAMES | UNITS) == set()
-        assert untold(plans_markdown(answer), NAMES | UNITS | MARK_UP) == set()
+        assert untranslated(plans_text(answer), NAMES | UNITS) == set()
+        assert untranslated(plans_markdown(answer), NAMES | UNITS | MARK_UP) == set()
         page = plans_html(answer).partition("</style>")[2]
         # A level is a code.
         levels = {one.difference.level.value for one in answer.compared}
-        assert untold(re.sub("<[^>]*>", " ", page), NAMES | UNITS | levels) == set()
+        assert untranslated(re.sub("<[^>]*>", " ", page), NAMES | UNITS | levels) == set()
 
 
 @pytest.mark.parametrize(("name", "one", "other", "_level"), STEPS)
@@ -122,7 +122,7 @@ def test_plan_changes_are_translated_except_for_output_of_explain(name: str, one
     with use_language(Language.JAPANESE, Bracketed()):
         text = "\n".join([headline(found.level), *sentences(found)])
     # A condition of a node is a name as well: Hash Cond of Hash Join.
-    assert untold(text, frozenset(_WORD.findall("\n".join([*texts, "of"])))) == set()
+    assert untranslated(text, frozenset(_WORD.findall("\n".join([*texts, "of"])))) == set()
 
 
 def terminal(answer: StudyAnswer) -> str:

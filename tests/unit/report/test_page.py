@@ -34,7 +34,7 @@ from tests.builders import answer, comparison, judged_by, open_loop, rate_block,
 from tests.unit.report import cases
 from tests.unit.report.pages import Page, read_page
 from tests.unit.report.richest import all_plans, whole_studies
-from tests.unit.report.test_languages import MARK_UP, NAMES, UNITS, Bracketed, slugs, untold
+from tests.unit.report.test_languages import MARK_UP, NAMES, UNITS, Bracketed, slugs, untranslated
 
 SECTIONS = ["answer", "verdicts", "trust", "sweeps", "latency", "why", "environment", "method", "published", "repeat"]
 HOSTILE = "</script><script>window.pwned=1</script><img src=x onerror=window.pwned=1>\x1b[2J\u202e\"'`${x}{{7*7}}"
@@ -124,13 +124,13 @@ def hostile_study() -> StudyAnswer:
     )
     asked = replace(one.comparison, arms=arms)
     facts = tuple(replace(fact, version=HOSTILE, compiler=HOSTILE, flags=HOSTILE) for fact in one.arms)
-    told = replace(one, comparison=asked, blocks=blocks, arms=facts, client=HOSTILE, host={"cpu_model": HOSTILE})
+    reported = replace(one, comparison=asked, blocks=blocks, arms=facts, client=HOSTILE, host={"cpu_model": HOSTILE})
     plans = all_plans()
     labels = (arms[0].label, arms[2].label)
     name = StatementName(number=1, text=HOSTILE + "y" * 1_000_000)
     pair = tuple(replace(each, statement=name, labels=labels) for each in plans.compared[:3])
-    told = with_latencies(replace(told, plans=lambda: replace(plans, compared=pair)))
-    whole = study_answer([told])
+    reported = with_latencies(replace(reported, plans=lambda: replace(plans, compared=pair)))
+    whole = study_answer([reported])
     (placed,) = whole.answers
     return replace(
         whole,
@@ -249,7 +249,7 @@ def test_a_page_is_translated_completely() -> None:
                 given.get(name, "") for _, given in made.elements for name in ("aria-label", "placeholder", "alt")
             ]
             drawn = [text for value in made.data.values() for text in words_drawn(value)]
-            assert untold("\n".join([made.text, *labels, *drawn]), allowed) == set()
+            assert untranslated("\n".join([made.text, *labels, *drawn]), allowed) == set()
 
 
 def words_drawn(value: Any, key: str = "") -> Iterator[str]:

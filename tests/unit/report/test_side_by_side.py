@@ -31,7 +31,7 @@ from pgversus.text.translation import Language, use_language
 from tests.builders import answer, comparison, judged_by, rate_block, study_answer
 from tests.unit.report.cases import CASES, noisy, steady
 from tests.unit.report.richest import whole_studies
-from tests.unit.report.test_languages import MARK_UP, NAMES, UNITS, Bracketed, slugs, untold
+from tests.unit.report.test_languages import MARK_UP, NAMES, UNITS, Bracketed, slugs, untranslated
 
 LOAD = PgbenchWorkload(scripts=(Script(name="a.sql", text="SELECT 1;"),), clients=4)
 
@@ -430,8 +430,8 @@ def test_the_comparison_is_translated_completely() -> None:
             found = side_by_side(studies[0], other)
             file = io.StringIO()
             print_side_by_side(found, Console(file=file, width=WIDEST))
-            assert untold(file.getvalue(), allowed) == set()
-            assert untold(side_by_side_markdown(found), allowed) == set()
+            assert untranslated(file.getvalue(), allowed) == set()
+            assert untranslated(side_by_side_markdown(found), allowed) == set()
 
 
 def test_hundreds_of_contexts_are_matched() -> None:

@@ -70,17 +70,17 @@ def claim(of: Answer) -> str:
     ],
 )
 def test_because_is_used_only_for_a_measured_cause(share: tuple[float, float, float] | None, begins: str) -> None:
-    told = claim(with_plans(cases.faster(), UNDONE, attributed(share)))
-    assert told.startswith(begins)
-    assert ("because" in told) is (share is not None and share[1] >= 0.5)
+    reported = claim(with_plans(cases.faster(), UNDONE, attributed(share)))
+    assert reported.startswith(begins)
+    assert ("because" in reported) is (share is not None and share[1] >= 0.5)
 
 
 def test_the_parts_are_stated_as_factors_and_as_time_per_transaction() -> None:
-    told = claim(with_plans(cases.faster(), UNDONE, attributed((0.98, 0.93, 1.03))))
-    assert "in 8 blocks: 6x in total = 5x [4.5x, 5.5x] from plans x 1.2x [1.1x, 1.3x] from everything else" in told
-    assert "Plans account for 98.0 % of the change on the log scale (95 % CI 93.0 % to 103 %)" in told
-    assert "Per transaction: 56.8 ms saved by plans, 58 ms saved in total" in told
-    assert told.endswith("everything else makes no difference that matters. 1 min 1 s.")
+    reported = claim(with_plans(cases.faster(), UNDONE, attributed((0.98, 0.93, 1.03))))
+    assert "in 8 blocks: 6x in total = 5x [4.5x, 5.5x] from plans x 1.2x [1.1x, 1.3x] from everything else" in reported
+    assert "Plans account for 98.0 % of the change on the log scale (95 % CI 93.0 % to 103 %)" in reported
+    assert "Per transaction: 56.8 ms saved by plans, 58 ms saved in total" in reported
+    assert reported.endswith("everything else makes no difference that matters. 1 min 1 s.")
 
 
 @pytest.mark.parametrize(
@@ -97,9 +97,9 @@ def test_the_parts_are_stated_as_factors_and_as_time_per_transaction() -> None:
 def test_without_a_measurement_no_cause_is_claimed(
     of: Answer, plans: CapturedPlans, more: AttributionResult | None, words: str
 ) -> None:
-    told = claim(with_plans(of, plans, more))
-    assert words in told
-    assert "because" not in told
+    reported = claim(with_plans(of, plans, more))
+    assert words in reported
+    assert "because" not in reported
 
 
 def counted(blocks: Sequence[Block]) -> list[Block]:
@@ -118,9 +118,9 @@ def counted(blocks: Sequence[Block]) -> list[Block]:
 
 
 def test_with_equal_plans_counters_that_differ_are_listed_with_their_intervals() -> None:
-    told = claim(with_plans(answer(counted(cases.steady(1.1))), SAME))
-    assert "17.8 uses the same plans as 16.12, so the difference lies in their execution." in told
-    assert "buffers_hit per transaction -10.0 % [-10.0 %, -10.0 %]" in told
+    reported = claim(with_plans(answer(counted(cases.steady(1.1))), SAME))
+    assert "17.8 uses the same plans as 16.12, so the difference lies in their execution." in reported
+    assert "buffers_hit per transaction -10.0 % [-10.0 %, -10.0 %]" in reported
 
 
 def test_different_statistics_are_noted() -> None:
@@ -146,9 +146,9 @@ def test_every_format_contains_the_attribution() -> None:
     assert "<details><summary>q.sql, statement 1: SELECT 1: different plan" in text
     shown = document(found)
     assert shown["plans"]["comparisons"][0]["undone_by"]["settings"] == {"enable_x": "off"}
-    told = shown["verdicts"][0]["attribution"]
-    assert (told["plans_recalled_by"], told["rest_verdict"]) == (RESTORATION, "equivalent")
-    assert told["share_of_plans"] == {"value": 0.98, "low": 0.93, "high": 1.03}
+    reported = shown["verdicts"][0]["attribution"]
+    assert (reported["plans_recalled_by"], reported["rest_verdict"]) == (RESTORATION, "equivalent")
+    assert reported["share_of_plans"] == {"value": 0.98, "low": 0.93, "high": 1.03}
     assert document(cases.faster())["plans"] is None
     assert document(cases.faster())["verdicts"][0]["attribution"] is None
 
@@ -160,8 +160,10 @@ def test_a_comparison_without_plans_does_not_mention_them() -> None:
 
 def test_an_attribution_with_grave_caveats_says_check() -> None:
     doubtful = replace(attributed((0.98, 0.93, 1.03)), needs_check=True, results="r/attributions/context-1-arm-1")
-    told = claim(with_plans(cases.faster(), UNDONE, doubtful))
-    assert told.startswith("CHECK the caveats in r/attributions/context-1-arm-1. 17.8 is faster because of its plans")
+    reported = claim(with_plans(cases.faster(), UNDONE, doubtful))
+    assert reported.startswith(
+        "CHECK the caveats in r/attributions/context-1-arm-1. 17.8 is faster because of its plans"
+    )
 
 
 def test_the_same_plan_with_different_execution_is_described_as_such() -> None:
@@ -172,8 +174,8 @@ def test_the_same_plan_with_different_execution_is_described_as_such() -> None:
     assert claim(with_plans(cases.faster(), plans)).startswith(
         "17.8 uses the same plans as 16.12, but they execute differently."
     )
-    told = claim(with_plans(cases.faster(), plans, attributed((0.98, 0.93, 1.03))))
-    assert told.startswith(
+    reported = claim(with_plans(cases.faster(), plans, attributed((0.98, 0.93, 1.03))))
+    assert reported.startswith(
         "17.8 is faster because of the way its plans execute: "
         "with enable_x = off, the plans of 17.8 execute as on 16.12."
     )

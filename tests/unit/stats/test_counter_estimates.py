@@ -129,6 +129,6 @@ def test_vacuum_counters_are_only_tested_if_reported() -> None:
     logs = steps + errors * steps.std(ddof=1) / np.sqrt(n)
     load = blocks(*[[{"wal_bytes": 1.0}, {"wal_bytes": value}] for value in np.exp(logs).tolist()])
     assert ratios(load)["wal_bytes"].is_sure
-    told = {"vacuum_index_scans": 1.0}
-    vacuum = blocks(*[[{"wal_bytes": 1.0} | told, {"wal_bytes": value}] for value in np.exp(logs).tolist()])
+    reported = {"vacuum_index_scans": 1.0}
+    vacuum = blocks(*[[{"wal_bytes": 1.0} | reported, {"wal_bytes": value}] for value in np.exp(logs).tolist()])
     assert not ratios(vacuum)["wal_bytes"].is_sure

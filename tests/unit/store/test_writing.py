@@ -150,14 +150,17 @@ def test_an_operation_is_read_back_with_its_prepared_state_and_the_time_of_each_
 
 
 def test_each_trial_has_exactly_its_own_counters(tmp_path: Path) -> None:
-    told: list[dict[str, float]] = [{"wal_bytes": 1 / 3, "deadlocks": 0.0}, {"wal_bytes": 1e29, "temp_bytes": 2.0**63}]
+    reported: list[dict[str, float]] = [
+        {"wal_bytes": 1 / 3, "deadlocks": 0.0},
+        {"wal_bytes": 1e29, "temp_bytes": 2.0**63},
+    ]
     results = begun(tmp_path)
-    for number, counters in enumerate(told, 1):
+    for number, counters in enumerate(reported, 1):
         block = latency_block(number, [1000], None)
         results.add_block(1, block._replace(trials={0: block.trials[0]._replace(counters=counters)}))
     results.close()
     found = [block.trials[0].counters for block in read_results(tmp_path).contexts[0].blocks]
-    assert [dict(one) for one in found] == [dict(one.items()) for one in found] == told
+    assert [dict(one) for one in found] == [dict(one.items()) for one in found] == reported
     assert [one.get("temp_bytes") for one in found] == [None, 2.0**63]
     assert [one.get("deadlocks") for one in found] == [0.0, None]
     assert all(type(value) is float for one in found for value in one.values())

@@ -93,16 +93,16 @@ def test_untranslated_text_is_returned_unchanged() -> None:
 
 
 @pytest.mark.parametrize(
-    ("language", "told"),
+    ("language", "reported"),
     [
         (Language.ENGLISH, ["1 block, 1 min", "2 blocks, 1 min"]),
         (Language.JAPANESE, ["1 ブロック、1 分", "2 ブロック、1 分"]),
     ],
 )
-def test_plural_forms_follow_the_number(language: Language, told: list[str]) -> None:
+def test_plural_forms_follow_the_number(language: Language, reported: list[str]) -> None:
     with use_language(language):
         minute = _("{minutes} min", minutes=1)
-        assert told == [
+        assert reported == [
             ngettext("{number} block, {duration}", "{number} blocks, {duration}", n, duration=minute) for n in (1, 2)
         ]
 
@@ -155,6 +155,6 @@ def test_output_uses_the_requested_language_except_json(
 
 @pytest.mark.parametrize("command", ["compare", "run", "plans"])
 def test_commands_accept_all_available_languages(command: str) -> None:
-    told = CliRunner().invoke(pgversus, [command, "--help"]).stdout
-    assert "--lang [en|ja]" in told
+    reported = CliRunner().invoke(pgversus, [command, "--help"]).stdout
+    assert "--lang [en|ja]" in reported
     assert CliRunner().invoke(pgversus, [command, "x", "--lang", "tlh"], standalone_mode=False).exit_code != 0

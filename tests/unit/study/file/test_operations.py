@@ -142,10 +142,10 @@ def test_loads_and_operations_may_share_a_file_but_not_a_context() -> None:
 def test_mistakes_in_operations_are_reported_with_their_lines(
     text: str, slug: str, where: str, found: str | None
 ) -> None:
-    told = problem(text)
-    assert (told.slug, told.where) == (slug, f"planner.toml, {where}")
-    assert found is None or told.found == found
-    assert all((told.found, told.expected, told.to_do))
+    reported = problem(text)
+    assert (reported.slug, reported.where) == (slug, f"planner.toml, {where}")
+    assert found is None or reported.found == found
+    assert all((reported.found, reported.expected, reported.to_do))
 
 
 def test_all_mistakes_are_reported_at_once() -> None:

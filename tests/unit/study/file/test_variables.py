@@ -118,10 +118,10 @@ def test_a_profile_may_change_a_single_variable() -> None:
 def test_mistakes_in_variables_are_reported_with_their_lines(
     text: str, slug: str, where: str, expected: str | None
 ) -> None:
-    told = problem(text)
-    assert (told.slug, told.where) == (slug, f"planner.toml, {where}")
-    assert expected is None or told.expected == expected
-    assert all((told.found, told.expected, told.to_do))
+    reported = problem(text)
+    assert (reported.slug, reported.where) == (slug, f"planner.toml, {where}")
+    assert expected is None or reported.expected == expected
+    assert all((reported.found, reported.expected, reported.to_do))
 
 
 def test_an_invalid_variable_is_reported_once() -> None:
