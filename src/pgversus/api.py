@@ -111,7 +111,7 @@ def run(
         budget_s=None if budget is None else parse_duration(budget, "budget"),
         seed=seed,
         results=None if results is None else Path(results),
-        afresh=new,
+        restarts=new,
     )
     opened = opened_with_consent(open_it, trust=trust, ask=None)
     manner = manner_asked(opened.study.build_manner, build_profile, build_system)

@@ -76,7 +76,7 @@ def run(**options: Any) -> int:
         budget_s=None if options["budget"] is None else parse_duration(options["budget"], "--budget"),
         seed=options["seed"],
         results=Path(options["results"]) if options["results"] else None,
-        afresh=options["new"],
+        restarts=options["new"],
     )
     if options["dry_run"]:
         from pgversus.lab.consent import has_consent  # noqa: PLC0415 - the same
@@ -88,7 +88,7 @@ def run(**options: Any) -> int:
             options,
             access=opened.access,
             is_trusted=options["trust"] or has_consent(opened),
-            afresh=options["new"],
+            restarts=options["new"],
         )
         return int(ExitCode.DONE)
     opened = opened_with_consent(open_it, trust=options["trust"], ask=_ask if _can_ask() else None)

@@ -26,7 +26,7 @@ from pgversus.study.study import Study
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DryRun:
-    """What a run would do."""
+    """The result of a dry run: what a run would fetch, build, load and store."""
 
     study: Study
     """Without the treatments for which the servers on this host are known to lack a setting."""
@@ -38,9 +38,9 @@ class DryRun:
     not_asked: tuple[str, ...]
     """Servers without known properties: the study names them and they were not to be queried."""
     free_bytes: int
-    """Where data would be stored."""
+    """On the file system on which data would be stored."""
     blocks_there: int
-    """Of an earlier run of the same study."""
+    """Stored by an earlier run of the same study."""
     results: str
 
 
@@ -49,7 +49,7 @@ def dry_run(
     results: Path,
     user: ServerUser,
     *,
-    afresh: bool = False,
+    restarts: bool = False,
     asks_servers: bool = False,
     is_trusted: bool = False,
 ) -> DryRun:
@@ -58,13 +58,13 @@ def dry_run(
     A study without enough room raises no error here, because its plan must be shown first. Without asks_servers, no
     program or server that the study names is run or connected to; only builds in the cache are queried.
 
-    afresh: whether to ignore existing results.
+    restarts: whether to ignore existing results.
     asks_servers: whether servers that the study names are queried for versions and settings.
     is_trusted: whether the user has consented to the study, so that its servers may get passwords of the environment.
     """
     cache = open_cache()
     check_folder(results, may_hold_results=True)
-    earlier = read_results(results) if holds_results(results) and not afresh else None
+    earlier = read_results(results) if holds_results(results) and not restarts else None
     here = _builds_here(study, earlier, cache, user, asks_servers=asks_servers)
     target_of = partial(uri_target, uses_environment=is_trusted) if asks_servers else None
     possible = _with_possible_settings(study, here, user, target_of)

@@ -24,9 +24,9 @@ class EarlierResults(StrEnum):
 
     REFUSE = "refuse"
     """Raise an error."""
-    RESUME = "go on"
+    RESUME = "resume"
     """Resume them."""
-    MOVE_AWAY = "put aside"
+    MOVE_AWAY = "move-away"
     """Rename the folder once there is something to store, and begin a new one."""
 
 

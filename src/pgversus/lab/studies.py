@@ -153,7 +153,7 @@ def open_study(
     budget_s: float | None = None,
     seed: int | None = None,
     results: Path | None = None,
-    afresh: bool = False,
+    restarts: bool = False,
     reads_outside: bool = False,
 ) -> OpenedStudy:
     """Read a study and find the folder of its results; raise StudyError or StudyFileError if it is invalid.
@@ -161,7 +161,7 @@ def open_study(
     Nothing that it requests is done. lab/consent.py decides whether it may be run.
 
     seed: overrides the file's. If neither is given, the seed of existing results is used, or else a random one.
-    afresh: ignore existing results. reads_outside: whether to read files outside of the folder of the study file.
+    restarts: ignore existing results. reads_outside: whether to read files outside of the folder of the study file.
     """
     path = find_study(text)
     content = path.text()
@@ -181,7 +181,7 @@ def open_study(
 
     study = read_with(secrets.randbelow(2**31))
     folder = results or Path("pgversus-results") / study.name
-    earlier = None if seed is not None or afresh else _seed_of(folder)
+    earlier = None if seed is not None or restarts else _seed_of(folder)
     study = study if earlier is None else read_with(earlier)
     texts = {name: (text or b"").decode(errors="replace") for name, text in files.contents.items()}
     access = HostAccess() if path.is_bundled else host_access_of(study, texts, dict.fromkeys(files.outside))

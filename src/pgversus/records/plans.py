@@ -57,7 +57,7 @@ class RemainingDifference(StrEnum):
     """Differences that may remain when an old plan is restored."""
 
     SORTS = "sorts"
-    """Of rows that are sorted anyway."""
+    """A sort of rows that are already sorted."""
     BATCHES = "batches"
     """It spills as before, with a different number of batches."""
 
@@ -208,4 +208,4 @@ class CapturedPlans:
     is_searched: bool = True
     """Whether such settings were searched for."""
     sampled: tuple[SampledPlans, ...] = ()
-    """Of each arm, if requested."""
+    """For each arm; empty if not requested."""

@@ -171,7 +171,7 @@ def test_results_of_a_different_study_are_refused_first(study: Study, tmp_path: 
     with pytest.raises(StoreError) as caught:
         asked(other, tmp_path)
     assert caught.value.slug == "store-other-study"
-    dry_run(other, tmp_path / "r", USER, afresh=True, asks_servers=True)
+    dry_run(other, tmp_path / "r", USER, restarts=True, asks_servers=True)
 
 
 RAN = """#!/bin/sh
