@@ -7,8 +7,10 @@ BIN := .venv/bin
 PURE := answers engine plans records report stats study text
 # Builds for the tests of builds from source, made in advance because they occupy all processors for minutes.
 BUILT_FOR_TESTS := 17 17+blocksize=32 17+cassert
+# Long tests run in `make test-all` only, which clears this.
+SHORT := and not long
 
-.PHONY: help demo check docs test test-quick test-unit test-live test-builds test-browser tools fuzz dist format lint types imports bench-calibration bench-habits bench-noise bench-real-noise bench-bias bench-drivers bench-writes bench-identical bench-looks bench-study bench-copies bench-builds bench-quotients bench-plans bench-faults bench catalogs clean
+.PHONY: help demo check docs test test-all test-quick test-unit test-live test-builds test-browser tools fuzz dist format lint types imports bench-calibration bench-habits bench-noise bench-real-noise bench-bias bench-drivers bench-writes bench-identical bench-looks bench-study bench-copies bench-builds bench-quotients bench-plans bench-faults bench catalogs clean
 
 help: ## show this menu
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name text; do \
@@ -22,21 +24,24 @@ check: format lint types imports test-unit ## run all checks that need no server
 test-quick: .venv/.installed-dev ## test pure code only, in about a minute
 	$(BIN)/pytest -q -n 2 -m "not slow" $(addprefix tests/unit/,$(PURE))
 
-test: check test-live test-builds test-browser ## run all checks and tests, including real servers
+test: check test-live test-builds test-browser ## run all checks, and the tests that do not take long, including real servers
+
+test-all: ## run all checks and tests
+	@$(MAKE) test SHORT=
 
 test-unit: .venv/.installed-dev ## test pure code and simulated studies
 	$(BIN)/pytest -q -n 2 -m "not needs_tools" tests/unit
 
 test-live: .venv/.installed-dev ## test real servers: parallel tests, then tests that measure
-	$(BIN)/pytest -q -n 3 --dist loadgroup -m "not measures and not needs_tools" tests/live
-	$(BIN)/pytest -q -m "measures and not needs_tools" tests/live
+	$(BIN)/pytest -q -n 3 --dist loadgroup -m "not measures and not needs_tools $(SHORT)" tests/live
+	$(BIN)/pytest -q -m "measures and not needs_tools $(SHORT)" tests/live
 
 test-builds: .venv/.installed-dev ## test builds from source, and trace system calls (needs make tools)
 	@$(BIN)/python -m tools.requirements builds; case $$? in \
 		0) $(BIN)/pytest -q -n 2 -m needs_tools tests/unit && \
 			$(BIN)/pgversus servers build $(BUILT_FOR_TESTS) && \
-			$(BIN)/pytest -q -n 2 -m "needs_tools and not measures" tests/live && \
-			$(BIN)/pytest -q -m "needs_tools and measures" tests/live ;; \
+			$(BIN)/pytest -q -n 2 -m "needs_tools and not measures $(SHORT)" tests/live && \
+			$(BIN)/pytest -q -m "needs_tools and measures $(SHORT)" tests/live ;; \
 		1) ;; \
 		*) exit 2 ;; \
 	esac

@@ -3,9 +3,16 @@
 import pytest
 
 from tests.faults.catalog import FAULTS, fetch_server, play
+from tests.faults.fault import Fault
+
+
+def _marks(fault: Fault, seed: int) -> list[pytest.MarkDecorator]:
+    tools = [pytest.mark.needs_tools] if fault.needs_tools else []
+    return [*tools, pytest.mark.long] if seed > 1 else tools
+
 
 TRIES = [
-    pytest.param(name, seed, marks=pytest.mark.needs_tools if fault.needs_tools else ())
+    pytest.param(name, seed, marks=_marks(fault, seed))
     for name, fault in FAULTS.items()
     for seed in range(1, fault.tries_in_tests + 1)
 ]
