@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.live.conftest import QUICK, CommandLine
+from tests.live.conftest import QUICK, WHOLE_SECONDS, CommandLine
 
 
 def test_failing_sql_is_reported_with_pgbenchs_message(command_line: CommandLine) -> None:
@@ -105,7 +105,7 @@ def test_no_column_name_hides_other_columns_from_the_fingerprint(command_line: C
 
 @pytest.mark.long
 def test_hundreds_of_slowly_connecting_clients_are_waited_for(command_line: CommandLine) -> None:
-    ended = command_line.compare("17.8", "17.8", "-i", "-S", "-c", "300", *QUICK)
+    ended = command_line.compare("17.8", "17.8", "-i", "-S", "-c", "300", *WHOLE_SECONDS)
     assert ended.code == 0, ended.stderr
     assert ended.comparison["arms"][0]["metrics"]["tps"]["value"] > 0
 

@@ -64,7 +64,8 @@ def test_every_comparison_of_the_pages_runs(command_line: CommandLine, line: str
     arguments = shlex.split(line)[1:]
     command_line.directory = ROOT
     short = QUICK[:2] if "--operation" in arguments else QUICK
-    extra = () if "--dry-run" in arguments else (*short, "--results", str(command_line.cache / "results"))
+    less = ("-s", "1") if "-i" in arguments else ()
+    extra = () if "--dry-run" in arguments else (*short, *less, "--results", str(command_line.cache / "results"))
     ended = command_line.run(*arguments, *extra)
     assert ended.code == 0 or (ended.code == 1 and "--fail-on" in arguments), ended.stderr
     assert ended.stdout

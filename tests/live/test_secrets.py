@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import pytest
-
 from tests.live.conftest import CommandLine, Ended
 from tests.live.test_servers import somebodys_server
 
@@ -133,11 +131,11 @@ def check_results(line: CommandLine, folder: Path, ended: Ended) -> None:
     assert [path for path in records if MARKER in path.read_text()] == []
 
 
-@pytest.mark.parametrize("umask", ["000", "077"])
-def test_an_operation_with_passwords_in_all_inputs_shows_none(command_line: CommandLine, umask: str) -> None:
+def test_an_operation_with_passwords_in_all_inputs_shows_none(command_line: CommandLine) -> None:
     command_line.write("s.toml", with_password(OPERATION))
     command_line.write("prepare.sql", with_password(PREPARE))
-    command_line.umask = int(umask, 8)
+    # Stored files are private whatever the umask allows.
+    command_line.umask = 0o000
     results = command_line.directory / "pgversus-results" / "s"
     with command_lines() as seen:
         ended = command_line.run("run", "s.toml", "--trust", "--seed", "5")
@@ -162,6 +160,8 @@ def test_a_load_and_its_plans_show_no_password(command_line: CommandLine) -> Non
     command_line.write("s.toml", with_password(LOAD))
     command_line.write("query.sql", with_password(QUERY))
     command_line.write("setup.sql", with_password(SETUP))
+    # And the servers' user can read its own, whatever the umask forbids.
+    command_line.umask = 0o077
     with command_lines() as seen:
         ended = command_line.run("run", "s.toml", "--trust", "--seed", "5", "--keep-logs", "--sample-plans")
         plans = command_line.run(
