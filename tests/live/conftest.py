@@ -39,6 +39,7 @@ WEATHER = frozenset(
         "checkpoint-on-one-side",
         "client-bound",
         "disk-disturbed",
+        "disturbed-windows",
         "drift",
         "few-for-percentile",
         "few-transactions",

@@ -203,8 +203,13 @@ def test_setup_files_have_the_settings_they_need_whatever_the_wal_segment_size(
     # As if configured --with-wal-segsize=64.
     (other / "initdb").write_text(f'#!/bin/sh\nexec {programs}/initdb --wal-segsize=64 "$@"\n')
     (other / "initdb").chmod(0o755)
+    kept = command_line.cache / "kept"
+    kept.write_text("a file")
+    kept.chmod(0o666)
     setup = command_line.write(
         "setup.sql",
+        # At the next start, the server would write to the file, and remove it when it stops.
+        f"ALTER SYSTEM SET external_pid_file = '{kept}';\n"  # noqa: S608 - a path of this test
         "CREATE TABLE t (id int); BEGIN; INSERT INTO t VALUES (1);\n"
         "PREPARE TRANSACTION 'x'; COMMIT PREPARED 'x';\n"
         "SELECT 1 / (current_setting('shared_preload_libraries') = 'auto_explain')::int;\n",
@@ -213,6 +218,7 @@ def test_setup_files_have_the_settings_they_need_whatever_the_wal_segment_size(
     settings = ("--set", "max_prepared_transactions=2", "--set", "shared_preload_libraries=auto_explain")
     ended = command_line.compare(str(other), str(other), *settings, "--setup", setup, "-f", script, *QUICK)
     assert ended.code == 0, ended.stderr
+    assert kept.read_text() == "a file"
 
 
 def test_differently_built_arms_have_a_caveat_before_the_verdict(command_line: CommandLine) -> None:

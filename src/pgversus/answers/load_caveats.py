@@ -21,7 +21,7 @@ from pgversus.records.trials import Block, Trial
 from pgversus.stats.counters import FOREIGN, STEAL, CounterTable, counter_table, foreign_cpu_s
 from pgversus.stats.effects import Samples
 from pgversus.study.comparison import BASELINE, Arm, CacheState, Comparison
-from pgversus.study.counters import MAINTENANCE, PAGE_BYTES
+from pgversus.study.counters import DISTURBED_WINDOWS, MAINTENANCE, PAGE_BYTES
 from pgversus.study.design import WindowKind
 from pgversus.study.metrics import QUANTILES, Metric, transactions_for_quantile
 
@@ -124,6 +124,7 @@ def load_caveats(
             yield from _client_bound(one)
             yield from rate_caveats(comparison, one)
             yield from _disturbed(one, cpus)
+            yield from _not_repeated(one)
             yield from _throttled(one)
             yield from _not_cold(comparison, one)
             yield from _not_steady(comparison, one.arm, one.trials)
@@ -159,6 +160,12 @@ def _disturbed(one: ArmMeasurement, cpus: int) -> Iterator[Caveat]:
         yield about("host-disturbed", arm, share=foreign)
     if steal is not None and steal > STEAL:
         yield about("host-stolen", arm, share=steal)
+
+
+def _not_repeated(one: ArmMeasurement) -> Iterator[Caveat]:
+    number = int(np.nansum(one.counters.column(DISTURBED_WINDOWS)))
+    if number:
+        yield about("disturbed-windows", one.arm, number=number)
 
 
 def _foreign_cpu_s(counters: CounterTable) -> float | None:

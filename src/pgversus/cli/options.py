@@ -11,6 +11,7 @@ import click
 
 from pgversus.cli.output import Rendered, rendered, write_answer
 from pgversus.errors import ExitCode
+from pgversus.host.output_file import check_output
 from pgversus.study.build_options import USUAL_MANNER, BuildManner, BuildProfile, BuildSystem, manner_asked
 from pgversus.text.translation import Language, use_language
 
@@ -214,6 +215,9 @@ def check_options(options: Mapping[str, Any]) -> None:
         raise click.UsageError("--verbose and --quiet exclude each other")
     if options["ask_servers"] and not options["dry_run"]:
         raise click.UsageError("--ask-servers requires --dry-run; a run queries its servers anyway")
+    if options["output"] is not None:
+        # Before a measurement whose answer would have no place.
+        check_output(Path(options["output"]))
 
 
 def show_dry_run(
@@ -248,6 +252,7 @@ def show_dry_run(
         downloads=found.downloads,
         to_build=found.to_build,
         not_asked=found.not_asked,
+        unreachable=found.unreachable,
         access=access,
         free_bytes=found.free_bytes,
         blocks_there=found.blocks_there,

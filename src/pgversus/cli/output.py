@@ -142,11 +142,11 @@ def _decoded(content: bytes, path: str, flag: str) -> str:
         return content.decode()
     except UnicodeDecodeError as error:
         raise StudyError(
-            "a script is not UTF-8",
+            "a file is not UTF-8",
             slug="study-script-encoding",
             where=f"{flag} {path}",
             found=str(error),
-            expected="UTF-8, the encoding of the compared databases",
+            expected="UTF-8",
             to_do=f"iconv -t UTF-8 {path}",
         ) from error
 

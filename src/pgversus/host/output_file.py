@@ -40,21 +40,38 @@ def write_file(file: Path, content: str | bytes | Iterable[str], *, with_folder:
                 target.parent.mkdir(parents=True, exist_ok=True)
             _replace(target, encoded)
     except OSError as error:
-        raise HostError(
-            "the output file could not be written",
-            slug="host-output",
-            where=str(file),
-            found=error.strerror or str(error),
-            expected="a file in a folder writable by this user",
-            to_do="choose another file with --output",
-        ) from error
+        raise _not_written(file, error) from error
+
+
+def check_output(file: Path) -> None:
+    """Raise HostError if a file of this name could not be written later: its folder is missing, or it is a folder."""
+    try:
+        target = _target(file)
+        if isinstance(target, Path):
+            if target.is_dir():
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+            # Only of its folder: a device or a FIFO would be opened, and a full disk may have room by then.
+            target.parent.stat()
+    except OSError as error:
+        raise _not_written(file, error) from error
+
+
+def _not_written(file: Path, error: OSError) -> HostError:
+    return HostError(
+        "the output file could not be written",
+        slug="host-output",
+        where=str(file),
+        found=error.strerror or str(error),
+        expected="a file in a folder writable by this user",
+        to_do="choose another file with --output",
+    )
 
 
 def _target(file: Path) -> Path | int:
     """Return the path after resolving all symbolic links, or the number of an open file descriptor (/dev/stdout).
 
-    OSError for a link created by another user in a sticky, world-writable directory. fs.protected_symlinks rejects it
-    only as the last component of a path, and may be off.
+    OSError for a component that another user created in a directory in which everyone may create files. The kernel
+    rejects only some of them, and only if fs.protected_symlinks and fs.protected_regular are on.
     """
     names = list(reversed(file.absolute().parts))
     descriptors = {Path(os.path.realpath(one)) for one in _DESCRIPTORS}
@@ -65,11 +82,12 @@ def _target(file: Path) -> Path | int:
             return int(name)
         if name == "..":
             path = path.parent
-        elif (path / name).is_symlink():
+            continue
+        _check_owner(path / name, path)
+        if (path / name).is_symlink():
             links += 1
             if links > _MOST_LINKS:
                 raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-            _check_link(path / name, path)
             names += reversed((path / name).readlink().parts)
         else:
             # "/", the first part of an absolute path, replaces everything before it.
@@ -77,11 +95,15 @@ def _target(file: Path) -> Path | int:
     return path
 
 
-def _check_link(link: Path, directory: Path) -> None:
-    state, above = link.lstat(), directory.stat()
-    is_shared = above.st_mode & stat.S_ISVTX and above.st_mode & stat.S_IWOTH
-    if is_shared and state.st_uid not in {os.geteuid(), above.st_uid}:
-        raise PermissionError(errno.EACCES, f"a symbolic link owned by user id {state.st_uid} in {directory}")
+def _check_owner(component: Path, directory: Path) -> None:
+    try:
+        state, above = component.lstat(), directory.stat()
+    except FileNotFoundError:
+        return
+    if above.st_mode & stat.S_IWOTH and state.st_uid not in {os.geteuid(), 0, above.st_uid}:
+        kind = "a symbolic link" if stat.S_ISLNK(state.st_mode) else component.name
+        problem = f"{kind} owned by user id {state.st_uid} in {directory}, where everyone may create files"
+        raise PermissionError(errno.EACCES, problem)
 
 
 def _is_replaceable(state: os.stat_result) -> bool:

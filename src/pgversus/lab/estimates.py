@@ -16,7 +16,7 @@ from pgversus.lab.runner import failures_of_the_host
 from pgversus.lab.server_settings import TargetOf, ask_of, with_possible_settings
 from pgversus.postgres.labels import label_of_running
 from pgversus.postgres.session import uri_target
-from pgversus.postgres.settings_check import ask_program
+from pgversus.postgres.settings_check import accepts_sessions, ask_program
 from pgversus.store.folder import check_folder, holds_results
 from pgversus.store.reading import StoredStudy, read_results
 from pgversus.study.needs import Needs, needs_of
@@ -37,6 +37,8 @@ class DryRun:
     """Servers that are built from source and not in the cache yet."""
     not_asked: tuple[str, ...]
     """Servers without known properties: the study names them and they were not to be queried."""
+    unreachable: tuple[str, ...]
+    """External servers that were to be queried and refused a session."""
     free_bytes: int
     """On the file system on which data would be stored."""
     blocks_there: int
@@ -68,7 +70,9 @@ def dry_run(
     here = _builds_here(study, earlier, cache, user, asks_servers=asks_servers)
     target_of = partial(uri_target, uses_environment=is_trusted) if asks_servers else None
     possible = _with_possible_settings(study, here, user, target_of)
-    not_asked = here.not_asked if asks_servers else (*here.not_asked, *_running_servers(study))
+    running = [server for server in study.servers if isinstance(server, RunningServer)]
+    not_asked = (*here.not_asked, *([] if asks_servers else map(label_of_running, running)))
+    unreachable = [one for one in running if target_of is not None and not accepts_sessions(target_of(one.uri, ()))]
     if earlier is not None and not (study.skips_missing_settings and (here.downloads or here.to_build or not_asked)):
         # Otherwise only the servers that are not here yet determine what is left of the study.
         check_same_study(earlier, possible, results)
@@ -78,6 +82,7 @@ def dry_run(
         downloads=here.downloads,
         to_build=here.to_build,
         not_asked=not_asked,
+        unreachable=tuple(map(label_of_running, unreachable)),
         free_bytes=shutil.disk_usage(cache.runs).free,
         blocks_there=sum(len(one.blocks) for one in earlier.contexts) if earlier is not None else 0,
         results=str(results),
@@ -98,10 +103,6 @@ def _builds_here(
         compilers = {} if earlier is None else compilers_before(names, meant, earlier.facts, cache)
         here = builds_here(meant, study.build_manner, cache, user, compilers, asks_named=asks_servers)
     return replace(here, builds={name: here.builds[same] for name, same in zip(names, meant, strict=True)})
-
-
-def _running_servers(study: Study) -> list[str]:
-    return [label_of_running(server) for server in study.servers if isinstance(server, RunningServer)]
 
 
 def _with_possible_settings(study: Study, here: BuildsHere, user: ServerUser, target_of: TargetOf | None) -> Study:

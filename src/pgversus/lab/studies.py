@@ -1,5 +1,6 @@
 """Study files on disk: a path, or the name of a bundled study; and where their results are stored."""
 
+import errno
 import hashlib
 import os
 import secrets
@@ -23,6 +24,11 @@ _MOST_SHOWN = 300
 # Longer text is not a path but the contents of a file.
 
 
+_MOST_BYTES_OF_A_STUDY_FILE = 10_000_000
+_MOST_BYTES, _MOST_BYTES_IF_TRUSTED = 20_000_000, 1_000_000_000
+"""All files that a study names. They are searched for access to the host, which takes a second for 2 MB."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyPath:
     """An existing study file."""
@@ -42,11 +48,20 @@ class StudyPath:
             # A device may never end, and a pipe may never begin.
             raise _no_study(str(self.file), "a directory, a pipe or a device")
         try:
-            return self.file.read_bytes().decode()
+            return _read_at_most(self.file, _MOST_BYTES_OF_A_STUDY_FILE, "a study file of more than 10 MB").decode()
         except OSError as error:
             raise _no_study(str(self.file), error.strerror or str(error)) from error
         except UnicodeDecodeError as error:
             raise _no_study(str(self.file), f"invalid UTF-8: {error.reason} at byte {error.start}") from error
+
+
+def _read_at_most(file: Path, most: int, problem: str) -> bytes:
+    """Return the content of a file; raise OSError with this problem if it is larger, before all of it is in memory."""
+    with file.open("rb") as stream:
+        content = stream.read(most + 1)
+    if len(content) > most:
+        raise OSError(errno.EFBIG, problem)
+    return content
 
 
 class StudyFiles:
@@ -56,6 +71,12 @@ class StudyFiles:
         """folder: of the study file. reads_outside: whether to read files outside of it as well."""
         self._folder = folder.absolute()
         self._reads_outside = reads_outside
+        self._left_bytes = _MOST_BYTES_IF_TRUSTED if reads_outside else _MOST_BYTES
+        self._too_large = (
+            "the files of the study have more than 1 GB: load large data with \\copy"
+            if reads_outside
+            else "the files of the study have more than 20 MB, the limit without --trust"
+        )
         self.contents: dict[str, bytes | None] = {}
         """By absolute path; None for an unread file outside of the folder."""
         self.outside: list[str] = []
@@ -79,7 +100,8 @@ class StudyFiles:
             raise OSError(f"{path} is a directory, a pipe or a device")
         else:
             # Read the resolved target, which is the one that was judged.
-            content = target.read_bytes()
+            content = _read_at_most(target, self._left_bytes, self._too_large)
+            self._left_bytes -= len(content)
         self.contents[str(file)] = content
         return str(file), content
 

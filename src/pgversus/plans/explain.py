@@ -164,7 +164,7 @@ def _documents(text: str, where: str) -> Iterator[Any]:
             raise _no_plan(where, _TOO_DEEP) from error
         except ValueError as error:
             # Python limits the digits of integers that it reads.
-            raise _no_plan(where, str(error)) from error
+            raise _no_plan(where, "a number of thousands of digits") from error
         if is_nested_deeper(value, _MOST_LEVELS):
             raise _no_plan(where, _TOO_DEEP)
         yield value

@@ -150,7 +150,8 @@ class Server:
     def _start_watchdog(self, log: IO[bytes]) -> subprocess.Popen[bytes]:
         cluster = self.cluster
         arguments = [str(cluster.build.program("postgres")), "-D", str(cluster.data_directory), "-p", str(PORT)]
-        arguments += ["-k", str(self._socket_directory), "-c", "listen_addresses="]
+        # Locations that ALTER SYSTEM in a data set could have changed.
+        arguments += ["-k", str(self._socket_directory), "-c", "listen_addresses=", "-c", "external_pid_file="]
         secret = {name: value for name, value in self.settings.items() if holds_secret(name, value)}
         for name, value in self.settings.items():
             arguments += ["-c", f"{name}={value}"] if name not in secret else []

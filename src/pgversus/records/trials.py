@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pgversus.study.counters import MAINTENANCE, ROWS_WRITTEN
+from pgversus.study.counters import DISTURBED_WINDOWS, MAINTENANCE, ROWS_WRITTEN
 from pgversus.study.metrics import QUANTILES, Metric, Quantity, StepTime
 
 BIN_WIDTH = math.log(1.01)
@@ -219,6 +219,7 @@ def trial_of(
     """
     histogram = merge([window.histogram for window in windows])
     longest = max(window.latency_max_s for window in windows)
+    disturbed = sum(window.was_disturbed for window in windows)
     return Trial(
         arm=arm,
         transactions=sum(window.transactions for window in windows),
@@ -234,7 +235,8 @@ def trial_of(
         counters=_added([window.counters for window in windows])
         | dict(counters or {})
         | _largest([window.levels for window in windows])
-        | dict(levels or {}),
+        | dict(levels or {})
+        | ({DISTURBED_WINDOWS: float(disturbed)} if disturbed else {}),
         steps=_added([window.steps for window in windows]),
         window_count=len(windows),
         windows=tuple(windows),

@@ -72,6 +72,10 @@ SENTENCES = {
         "may be faster than measured (use more pgbench threads to find out)"
     ),
     "host-disturbed": N_("other programs used {share} of the CPU time in user mode during the windows of {arm}"),
+    "disturbed-windows": N_(
+        "{number} windows of {arm} count although time was lost in them or other programs disturbed them: their blocks "
+        "were out of repetitions"
+    ),
     "host-stolen": N_("the hypervisor gave {share} of the CPU time to other guests during the windows of {arm}"),
     "throttled": N_("a CPU limit throttled all processes during {share} of the windows of {arm}"),
     "memory-pressure": N_(

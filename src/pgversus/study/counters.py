@@ -14,6 +14,7 @@ from pgversus.text.translation import N_
 
 ROWS_WRITTEN = ("tuples_inserted", "tuples_updated", "tuples_deleted")
 MAINTENANCE = ("autovacuum_runs", "autoanalyze_runs")
+DISTURBED_WINDOWS = "disturbed_windows"
 
 
 PAGE_BYTES = 8192
@@ -170,6 +171,10 @@ _PROCESSES = {
 _HOST = {
     "host_cpu_s": _cost_aside(N_("host CPU time"), "CPU time of all processes on the host", _SECONDS),
     "host_cpu_user_s": _cost_aside(N_("host user CPU time"), "user CPU time of all processes on the host", _SECONDS),
+    DISTURBED_WINDOWS: _cost_aside(
+        N_("disturbed windows"),
+        "windows that count although they were disturbed, because their block was out of repetitions; absent if none",
+    ),
     "host_steal_s": _cost_aside(N_("stolen CPU time"), "CPU time that the hypervisor gave to other guests", _SECONDS),
     "host_iowait_s": _cost_aside(
         N_("I/O wait of the host"), "time that CPUs were idle while a process waited for disk", _SECONDS

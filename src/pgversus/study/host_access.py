@@ -184,8 +184,12 @@ _SETTINGS = {
         "shared_preload_libraries",
         "ssl_passphrase_command",
     ),
-    _Kind.CONNECTIONS: ("primary_conninfo",),
+    _Kind.CONNECTIONS: ("listen_addresses", "primary_conninfo", "unix_socket_directories"),
     _Kind.READS: (
+        "config_file",
+        "data_directory",
+        "hba_file",
+        "ident_file",
         "krb_server_keyfile",
         "ssl_ca_file",
         "ssl_cert_file",
@@ -194,7 +198,7 @@ _SETTINGS = {
         "ssl_dh_params_file",
         "ssl_key_file",
     ),
-    _Kind.WRITES: ("log_directory", "log_filename", "stats_temp_directory"),
+    _Kind.WRITES: ("external_pid_file", "log_directory", "log_filename", "stats_temp_directory"),
 }
 """Settings that make a server run programs, load libraries, connect, or read and write files."""
 _KIND_OF_SETTING = {name: kind for kind, names in _SETTINGS.items() for name in names}

@@ -71,6 +71,7 @@ def test_a_quiet_run_has_no_caveat() -> None:
         ("client-bound", {"client_cpu_s": 0.91}, {"client_cpu_s": 0.89}),
         ("host-disturbed", {"host_cpu_user_s": 0.75 + 0.21}, {"host_cpu_user_s": 0.75 + 0.19, "host_cpu_s": 2.0}),
         ("host-stolen", {"host_steal_s": 0.11}, {"host_steal_s": 0.09}),
+        ("disturbed-windows", {"disturbed_windows": 1.0}, {}),
         ("throttled", {"cpu_throttled_s": 0.02}, {"cpu_throttled_s": 0.005}),
         ("checkpoint-on-one-side", {"checkpoints_timed": 1.0}, {"checkpoint_buffers_written": 9.0}),
         ("autovacuum-on-one-side", {"autoanalyze_runs": 1.0}, {"tuples_deleted": 1.0}),

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pgversus.errors import HostError
-from pgversus.host.output_file import write_file
+from pgversus.host.output_file import check_output, write_file
 
 OTHER_USER = 65534
 
@@ -66,7 +66,7 @@ def test_standard_output_is_written_at_its_current_position(tmp_path: Path, name
     program = f"""
 import sys
 from pathlib import Path
-from pgversus.host.output_file import write_file
+from pgversus.host.output_file import check_output, write_file
 print({before!r}, end="", flush=True)
 write_file(Path({name!r}), "report\\n")
 print("after", flush=True)
@@ -106,30 +106,55 @@ def test_links_to_directories_and_out_of_them_are_followed(tmp_path: Path) -> No
     assert (tmp_path / "a" / "new" / "f").read_text() == "2"
 
 
+@pytest.mark.parametrize("permissions", [0o1777, 0o777])
 @pytest.mark.parametrize("name", ["report.html", "charts/a/forest.svg", "../own/forest.svg"])
 def test_a_link_of_another_user_in_a_shared_directory_is_rejected(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, permissions: int
 ) -> None:
     shared = tmp_path / "shared"
     shared.mkdir()
-    shared.chmod(0o1777)
+    shared.chmod(permissions)
     (tmp_path / "target").write_text("before")
     (shared / "report.html").symlink_to(tmp_path / "target")
     (shared / "charts").symlink_to(tmp_path / "new")
     (tmp_path / "own").symlink_to("shared/charts")
-    if os.geteuid() == 0:
-        os.lchown(shared / "report.html", OTHER_USER, OTHER_USER)
-        os.lchown(shared / "charts", OTHER_USER, OTHER_USER)
-    else:
-        # As if the directory and the link belonged to another user.
-        shared.chmod(0o1777)
-        monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
-        monkeypatch.setattr(Path, "stat", as_of_root(Path.stat, shared))
+    give_away(shared, monkeypatch)
     with pytest.raises(HostError) as caught:
         write_file(shared / name, "after", with_folder=True)
     assert "symbolic link owned by user id" in caught.value.found
     assert (tmp_path / "target").read_text() == "before"
     assert not (tmp_path / "new").exists()
+
+
+def give_away(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the contents of a directory belong to another user; as an ordinary user, pretend that they do."""
+    if os.geteuid() == 0:
+        for path in directory.iterdir():
+            os.lchown(path, OTHER_USER, OTHER_USER)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+        monkeypatch.setattr(Path, "stat", as_of_root(Path.stat, directory))
+
+
+def test_a_file_or_folder_of_another_user_in_a_shared_directory_is_rejected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tmp_path.chmod(0o1777)
+    (tmp_path / "report.html").write_text("before")
+    (tmp_path / "charts").mkdir()
+    give_away(tmp_path, monkeypatch)
+    assert "report.html owned by user id" in refused(tmp_path / "report.html").found
+    assert "charts owned by user id" in refused(tmp_path / "charts" / "forest.svg").found
+    assert (tmp_path / "report.html").read_text() == "before"
+
+
+def test_a_file_that_could_not_be_written_later_is_refused_in_advance(tmp_path: Path) -> None:
+    for name in ("none/report.html", ""):
+        with pytest.raises(HostError):
+            check_output(tmp_path / name)
+    for file in (tmp_path / "report.html", Path("/dev/null"), Path("/dev/stdout")):
+        check_output(file)
+    assert list(tmp_path.iterdir()) == []
 
 
 def as_of_root(real: Callable[..., os.stat_result], directory: Path) -> Callable[..., os.stat_result]:

@@ -251,6 +251,7 @@ def in_words(found: DryRun, access: HostAccess = HostAccess()) -> str:  # noqa: 
         downloads=found.downloads,
         to_build=found.to_build,
         not_asked=found.not_asked,
+        unreachable=found.unreachable,
         access=access,
         free_bytes=found.free_bytes,
         blocks_there=found.blocks_there,
@@ -290,6 +291,8 @@ def test_servers_are_queried_only_on_request_and_without_the_users_password(
         assert found.not_asked[0].startswith("127.0.0.1:")
         found = dry_run(study, tmp_path / "r", USER, asks_servers=True)
         assert (server.connections > 0, server.passwords, found.not_asked) == (True, [], ())
+        assert len(found.unreachable) == 1, "it refuses every login"
+        assert f"not reachable: {found.unreachable[0]}" in in_words(found).splitlines()
         dry_run(study, tmp_path / "r", USER, asks_servers=True, is_trusted=True)
         assert set(server.passwords) == {b"Geheim99"}
 

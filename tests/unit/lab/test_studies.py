@@ -1,11 +1,13 @@
 """Finding a study file, its seed, and the folder of its results."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from pgversus.errors import StudyError
-from pgversus.lab.studies import find_study, open_study
+from pgversus.lab import studies
+from pgversus.lab.studies import StudyFiles, find_study, open_study
 from pgversus.store.writing import Results
 from pgversus.study.study import StudyMetadata
 
@@ -56,6 +58,25 @@ def test_a_path_that_is_not_a_study_file_is_reported_and_not_read(
     with pytest.raises(StudyError) as caught:
         open_study(text)
     assert (caught.value.slug, caught.value.found) == ("study-no-file", found)
+
+
+def test_files_larger_than_the_limits_are_not_read_into_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "study.toml").write_text("x")
+    os.truncate(tmp_path / "study.toml", 10_000_001)
+    with pytest.raises(StudyError) as caught:
+        find_study(str(tmp_path)).text()
+    assert caught.value.found == "a study file of more than 10 MB"
+    monkeypatch.setattr(studies, "_MOST_BYTES", 10)
+    (tmp_path / "a.sql").write_text("SELECT 1;\n")
+    (tmp_path / "b.sql").write_text(" ")
+    for trusted in (True, False):
+        files = StudyFiles(tmp_path, reads_outside=trusted)
+        assert files.read("a.sql")[1] == b"SELECT 1;\n"
+        if trusted:
+            assert files.read("b.sql")[1] == b" "
+        else:
+            with pytest.raises(OSError, match="more than 20 MB, the limit without --trust"):
+                files.read("b.sql")
 
 
 def test_a_folder_of_the_same_name_does_not_hide_a_bundled_study(

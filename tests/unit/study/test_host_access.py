@@ -80,6 +80,22 @@ def test_a_server_chosen_by_the_study_is_listed(name: str, expected: list[str]) 
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
+        ("external_pid_file", "writes"),
+        ("config_file", "reads"),
+        ("data_directory", "reads"),
+        ("hba_file", "reads"),
+        ("ident_file", "reads"),
+        ("listen_addresses", "connections"),
+        ("unix_socket_directories", "connections"),
+    ],
+)
+def test_a_location_that_no_study_may_set_is_listed_in_sql(name: str, kind: str) -> None:
+    assert kinds(of_setup(f"ALTER SYSTEM SET {name} = '/x';")) == [kind]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
         ("shared_preload_libraries", "programs"),
         ("Session_Preload_Libraries", "programs"),
         ("local_preload_libraries", "programs"),
