@@ -77,11 +77,17 @@ def accepts_sessions(target: Target) -> bool:
 
 
 def ask_running_server(target: Target, setting: Setting) -> SettingAnswer:
-    """Return the answer of a session on an external server on a setting, passed in the connection as by the load."""
+    """Return the answer of a session on an external server on a setting, passed in the connection as by the load.
+
+    ServerError if the server cannot be reached.
+    """
     try:
         with connect(target, as_the_load=True) as connection:
             value = catalog.current_setting(connection, setting.name)
     except ServerError as error:
         words = _WORDS.findall(error.found)
-        return SettingAnswer(value=None, words="; ".join(words) or error.found)
+        if not words:
+            # The server has gone away.
+            raise
+        return SettingAnswer(value=None, words="; ".join(words))
     return SettingAnswer(value=value, words="")
