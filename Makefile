@@ -33,7 +33,7 @@ test-unit: .venv/.installed-dev ## test pure code and simulated studies
 	$(BIN)/pytest -q -n 2 -m "not needs_tools" tests/unit
 
 test-live: .venv/.installed-dev ## test real servers: parallel tests, then tests that measure
-	$(BIN)/pytest -q -n 3 --dist loadgroup -m "not measures and not needs_tools $(SHORT)" tests/live
+	$(BIN)/pytest -q -n 4 --dist loadgroup -m "not measures and not needs_tools $(SHORT)" tests/live
 	$(BIN)/pytest -q -m "measures and not needs_tools $(SHORT)" tests/live
 
 test-builds: .venv/.installed-dev ## test builds from source, and trace system calls (needs make tools)

@@ -104,6 +104,7 @@ def test_assertions_are_slower_and_are_reported(command_line: CommandLine) -> No
     assert "+cassert" in command_line.run("report", "results", "--verbose").stdout
 
 
+@pytest.mark.long
 @pytest.mark.measures
 def test_a_slowdown_between_two_commits_is_detected(command_line: CommandLine, tree: Path) -> None:
     script = command_line.write("seqscan.sql", SEQSCAN)

@@ -31,6 +31,7 @@ def test_two_majors_come_from_one_family_and_have_the_same_data(command_line: Co
     assert document["host"]["cpus"] >= 1
 
 
+@pytest.mark.long
 def test_every_ratio_can_be_recomputed_from_the_results_folder(command_line: CommandLine) -> None:
     document = command_line.compare("17.8", "17.8", "-i", "-S", *WHOLE_SECONDS).comparison
     database = sqlite3.connect(Path(document["results"]) / "results.sqlite")
@@ -94,6 +95,7 @@ def test_levels_of_a_setting_apply_to_every_session_of_the_load(command_line: Co
     assert document["differences"] == []
 
 
+@pytest.mark.long
 def test_with_a_rate_the_verdict_is_on_latency_from_the_scheduled_start(command_line: CommandLine) -> None:
     ended = command_line.compare("17.8", "17.8", "-i", "-S", "-R", "200", *WHOLE_SECONDS)
     assert ended.code == 0, ended.stderr
@@ -172,6 +174,7 @@ def test_closed_output_pipes_do_not_change_the_exit_code(command_line: CommandLi
     assert process.wait(timeout=200) == 0
 
 
+@pytest.mark.long
 def test_transaction_logs_are_kept_only_if_requested(command_line: CommandLine) -> None:
     ended = command_line.compare("17.8", "17.8", "-i", "-S", *WHOLE_SECONDS, "--keep-logs")
     assert ended.code == 0, ended.stderr

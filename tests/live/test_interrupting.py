@@ -73,6 +73,7 @@ def test_an_interrupt_before_the_first_block_leaves_nothing(command_line: Comman
     assert stderr.splitlines()[-1].startswith("interrupted")
 
 
+@pytest.mark.long
 def test_a_server_killed_in_a_window_fails_only_its_trial(command_line: CommandLine) -> None:
     process = command_line.start(
         "compare", "17.8", "17.8", "-i", "-S", "--window", "2", "--windows", "2", "--blocks", "2", "--json",
@@ -100,6 +101,7 @@ def test_a_server_killed_in_a_window_fails_only_its_trial(command_line: CommandL
     assert failed[0][1]
 
 
+@pytest.mark.long
 def test_leftovers_of_a_run_that_died_with_its_guard_are_removed_by_the_next_run(command_line: CommandLine) -> None:
     process = command_line.start("compare", *LOAD)
     command_line.wait_for(lambda: command_line.postmaster(0) and command_line.postmaster(1))
@@ -158,6 +160,7 @@ def _interrupt(_number: int, _frame: object) -> None:
 
 
 # Python reports a program that was interrupted at its start.
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_an_interrupt_at_any_moment_of_a_start_stops_the_server_at_once(server: Server) -> None:
     # Some 20 ms pass from the start of the shell until the postmaster handles signals.

@@ -35,6 +35,7 @@ MOST_ATTEMPTS = 2
 """If the hypervisor takes CPU time away, "undecided" is a correct answer, and the test tries again."""
 
 
+@pytest.mark.long
 def test_a_known_effect_is_detected_and_lies_in_the_interval(command_line: CommandLine) -> None:
     script = command_line.write("sleep.sql", "SELECT pg_sleep(current_setting('bench.delay')::float);\n")
     # The server rounds the rest of a sleep up to whole milliseconds: these sleeps take 39 and 41 ms. Sleeps of whole
@@ -55,6 +56,7 @@ def test_a_known_effect_is_detected_and_lies_in_the_interval(command_line: Comma
     assert verdict["low"] <= 41 / 39 <= verdict["high"]
 
 
+@pytest.mark.long
 def test_a_server_is_not_faster_than_itself(command_line: CommandLine) -> None:
     ended = command_line.compare("17.8", "17.8", "-i", "-s", "5", "-S", "-c", "2", "--budget", "100s")
     assert ended.code == 0, ended.stderr

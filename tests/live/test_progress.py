@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import pyte
+import pytest
 
-from tests.live.conftest import PROGRAM, QUICK, CommandLine
+from tests.live.conftest import PROGRAM, WHOLE_SECONDS, CommandLine
 
 
 @dataclass
@@ -82,7 +83,7 @@ def starting_with(words: str, pictures: list[list[str]]) -> list[str]:
 def test_a_terminal_shows_progress_and_verdicts_so_far_and_ends_with_only_the_answer(
     command_line: CommandLine,
 ) -> None:
-    with terminal(command_line, 100, 50, "compare", "17.8", "17.8", "-i", "-S", *QUICK) as shown:
+    with terminal(command_line, 100, 50, "compare", "17.8", "17.8", "-i", "-S", *WHOLE_SECONDS) as shown:
         for _ in shown.pictures():
             pass
         assert shown.process.wait() == 0, shown.lines
@@ -113,6 +114,7 @@ def shows_the_region_once(picture: list[str]) -> bool:
     )
 
 
+@pytest.mark.long
 def test_narrowing_a_terminal_and_interrupting_leave_nothing_of_the_region(
     command_line: CommandLine,
 ) -> None:

@@ -5,11 +5,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.live.conftest import CommandLine
 
 PAGE = Path(__file__).parents[2] / "docs" / "python.md"
 
 
+@pytest.mark.long
 def test_the_page_runs_from_top_to_bottom(command_line: CommandLine) -> None:
     blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     assert len(blocks) >= 5

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.live.conftest import QUICK, CommandLine
+from tests.live.conftest import QUICK, WHOLE_SECONDS, CommandLine
 
 ROOT = Path(__file__).parents[2]
 PAGES = (ROOT / "README.md", ROOT / "docs" / "cookbook.md")
@@ -63,7 +63,8 @@ def test_the_plans_of_the_cookbook_are_shown(command_line: CommandLine, line: st
 def test_every_comparison_of_the_pages_runs(command_line: CommandLine, line: str) -> None:
     arguments = shlex.split(line)[1:]
     command_line.directory = ROOT
-    short = QUICK[:2] if "--operation" in arguments else QUICK
+    with_windows = WHOLE_SECONDS if "-R" in arguments else QUICK
+    short = QUICK[:2] if "--operation" in arguments else with_windows
     less = ("-s", "1") if "-i" in arguments else ()
     extra = () if "--dry-run" in arguments else (*short, *less, "--results", str(command_line.cache / "results"))
     ended = command_line.run(*arguments, *extra)

@@ -3,6 +3,8 @@
 import signal
 from pathlib import Path
 
+import pytest
+
 from tests.live.conftest import CommandLine
 from tests.live.test_servers import somebodys_server
 from tests.live.test_studies import STUDY, trials
@@ -51,6 +53,7 @@ DO $$ BEGIN RAISE 'could not extend file "base/5/16385": No space left on device
 """
 
 
+@pytest.mark.long
 def test_a_context_that_failed_on_a_full_disk_is_retried_when_there_is_space(
     command_line: CommandLine, open_directory: Path
 ) -> None:
@@ -70,6 +73,7 @@ def test_a_context_that_failed_on_a_full_disk_is_retried_when_there_is_space(
     assert len(trials(command_line.directory / "pgversus-results" / "s")) == 2 * 2 * 2
 
 
+@pytest.mark.long
 def test_data_on_an_external_server_is_loaded_once_and_used_unchanged_afterwards(command_line: CommandLine) -> None:
     results = command_line.directory / "pgversus-results" / "s"
     with somebodys_server("17.8") as uri:

@@ -27,6 +27,7 @@ def ran_as(notes: Path) -> dict[str, set[str]]:
     return {note.name: set(note.read_text().split()) for note in notes.iterdir()}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("window", [(), ("--window", "20tx"), ("--window", "1")])
 def test_psql_and_pgbench_run_programs_as_the_servers_user(
     command_line: CommandLine, notes: Path, window: tuple[str, ...]
@@ -89,6 +90,7 @@ def test_files_read_by_a_setup_file_are_read_as_the_servers_user(
             assert "--run-as USER" in ended.stderr
 
 
+@pytest.mark.long
 def test_an_external_server_is_reached_with_a_password_that_other_users_cannot_read(
     command_line: CommandLine, tmp_path: Path
 ) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import pytest
+
 from tests.live.conftest import CommandLine, Ended
 from tests.live.test_servers import somebodys_server
 
@@ -131,6 +133,7 @@ def check_results(line: CommandLine, folder: Path, ended: Ended) -> None:
     assert [path for path in records if MARKER in path.read_text()] == []
 
 
+@pytest.mark.long
 def test_an_operation_with_passwords_in_all_inputs_shows_none(command_line: CommandLine) -> None:
     command_line.write("s.toml", with_password(OPERATION))
     command_line.write("prepare.sql", with_password(PREPARE))
@@ -156,6 +159,7 @@ def test_an_operation_with_passwords_in_all_inputs_shows_none(command_line: Comm
     assert (other.code, "store-other-study" in other.stderr, MARKER in other.stderr) == (5, True, False)
 
 
+@pytest.mark.long
 def test_a_load_and_its_plans_show_no_password(command_line: CommandLine) -> None:
     command_line.write("s.toml", with_password(LOAD))
     command_line.write("query.sql", with_password(QUERY))
@@ -190,6 +194,7 @@ def test_failures_are_reported_without_passwords(command_line: CommandLine) -> N
     assert MARKER not in failing.stderr + failing.stdout
 
 
+@pytest.mark.long
 def test_passwords_in_settings_of_an_external_server_are_on_no_command_line(command_line: CommandLine) -> None:
     with somebodys_server("17.8") as uri, command_lines() as seen:
         command_line.write(

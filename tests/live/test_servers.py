@@ -75,12 +75,13 @@ def test_external_servers_are_compared_and_left_unchanged(command_line: CommandL
     assert [arm["version"] for arm in document["arms"]] == ["16.12", "17.8"]
 
 
+@pytest.mark.long
 def test_the_effect_of_plans_is_measured_on_external_servers(command_line: CommandLine) -> None:
     """Existing data is not loaded again, and the old plan is restored only in the connection."""
     case = library() / "planner-16-vs-17"
     data = (case / "group_by.sql").read_text()
     settings = ("--set", "enable_hashagg=off", "--set", "max_parallel_workers_per_gather=0")
-    few = ("--budget", "5m", "--window", "1", "--windows", "2", "--warmup", "1")
+    few = ("--blocks", "4")
     with somebodys_server("16.12", data) as one, somebodys_server("17.8", data) as other:
         ended = command_line.compare(one, other, *settings, "-f", str(case / "group_by_order.sql"), *few)
         with psycopg.connect(other) as connection:
@@ -140,6 +141,7 @@ def test_pgbench_tables_of_an_external_server_are_never_dropped(command_line: Co
             assert connection.execute("SELECT count(*) FROM pgbench_history, pgbench_tellers").fetchone() == (0,)
 
 
+@pytest.mark.long
 def test_a_password_in_a_uri_appears_in_no_output_and_no_results(command_line: CommandLine) -> None:
     script = command_line.write("one.sql", "SELECT 1;\n")
     with somebodys_server("17.8", "CREATE ROLE u LOGIN SUPERUSER PASSWORD 'Geheim99'") as uri:
@@ -230,6 +232,7 @@ def test_differently_built_arms_have_a_caveat_before_the_verdict(command_line: C
     assert document["answer"][0].startswith("CHECK")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["wheel:16.15", "zonky:12.22"])
 def test_servers_of_both_families_run(command_line: CommandLine, name: str) -> None:
     ended = command_line.compare(name, name, "-i", "-S", *QUICK)

@@ -2,9 +2,12 @@
 
 import json
 
+import pytest
+
 from tests.live.conftest import QUICK, CommandLine
 
 
+@pytest.mark.long
 def test_two_real_runs_are_shown_side_by_side(command_line: CommandLine) -> None:
     arguments = ("17.8", "17.8", "-S", "-i", "-s", "1", *QUICK)
     for name, clients in (("a", "1"), ("b", "1"), ("c", "2")):

@@ -355,6 +355,7 @@ def test_the_pilot_detects_replies_that_wait_for_the_client(
     assert found.replies_wait is replies_wait
 
 
+@pytest.mark.long
 def test_only_connections_of_clients_are_watched(server: Server, open_directory: Path) -> None:
     # With -S, pgbench inspects its tables in a separate connection before its clients connect.
     with session(server) as connection:

@@ -200,6 +200,7 @@ def test_a_file_changed_since_the_start_of_the_study_prepares_nothing(
     assert (caught.value.slug, caught.value.where) == ("dataset-changed", str(file))
 
 
+@pytest.mark.long
 def test_data_loaded_by_one_comparison_is_reused_by_the_next(command_line: CommandLine) -> None:
     asked = ("compare", "17.8", "17.8", "-i", "-S", *QUICK)
     ended = [command_line.run(*asked, "--results", str(number)) for number in range(2)]
@@ -210,6 +211,7 @@ def test_data_loaded_by_one_comparison_is_reused_by_the_next(command_line: Comma
     assert "1 snapshot" in listed.stdout
 
 
+@pytest.mark.long
 def test_a_copy_interrupted_by_kill_9_is_not_used_by_the_next_run(command_line: CommandLine) -> None:
     asked = ("compare", "17.8", "17.8", "-i", "-s", "20", "-S", *QUICK)
     process = command_line.start(*asked)

@@ -45,6 +45,7 @@ def trials(results: Path) -> list[tuple[Any, ...]]:
         database.close()
 
 
+@pytest.mark.long
 def test_every_context_has_a_verdict_and_a_broken_one_does_not_stop_the_others(command_line: CommandLine) -> None:
     command_line.write("s.toml", STUDY + BROKEN)
     ended = command_line.run("run", "s.toml", "--json")
@@ -65,6 +66,7 @@ def test_every_context_has_a_verdict_and_a_broken_one_does_not_stop_the_others(c
     assert read == [{"pgbench_accounts"}, {"pgbench_branches"}]
 
 
+@pytest.mark.long
 def test_a_hanging_pilot_does_not_stop_other_contexts_and_is_retried(command_line: CommandLine) -> None:
     hanging = '[workloads.hanging]\nsql = "SELECT pg_sleep(600);"\n\n[workloads.one]'
     study = STUDY.replace("blocks = 3", 'budget = "8s"').replace("[workloads.one]", hanging)
@@ -96,6 +98,7 @@ def test_data_that_cannot_be_loaded_is_tried_once_and_does_not_stop_other_contex
     assert ended.stderr.count("loading 17.8") == 2
 
 
+@pytest.mark.long
 def test_repeating_a_finished_command_measures_nothing_again(command_line: CommandLine) -> None:
     command_line.write("s.toml", STUDY)
     first = command_line.run("run", "s.toml", "--json")
@@ -137,6 +140,7 @@ def test_a_study_killed_eight_times_ends_with_the_trials_of_an_undisturbed_one(
     assert trials(results) == expected
 
 
+@pytest.mark.long
 def test_levels_of_a_setting_share_their_data_and_contexts_share_server_starts(command_line: CommandLine) -> None:
     command_line.write(
         "s.toml",

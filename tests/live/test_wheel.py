@@ -25,6 +25,7 @@ def installed(command_line: CommandLine, tmp_path: Path) -> CommandLine:
     return command_line
 
 
+@pytest.mark.long
 def test_the_wheel_runs_the_demo_and_lists_the_bundled_studies(installed: CommandLine) -> None:
     assert "planner-16-vs-17" in installed.run("studies").stdout
     ended = installed.run("demo", *QUICK, "--results", "results", "--json")

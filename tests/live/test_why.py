@@ -82,6 +82,7 @@ windows = 4
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("rewrite", "measured"),
     [
@@ -119,6 +120,7 @@ CREATE INDEX ON skewed (k);
 """
 
 
+@pytest.mark.long
 def test_a_prepared_load_is_explained_as_prepared(command_line: CommandLine) -> None:
     quick = ("-S", "-i", "-s", "1", *QUICK, "--json")
     prepared = command_line.run("compare", NEW, NEW, *quick, "-M", "prepared", "--results", "p")
@@ -153,6 +155,7 @@ def test_plans_under_load_are_compared_with_the_captured_ones(
         assert one["failure"] == ""
 
 
+@pytest.mark.long
 def test_queries_of_pgbench_itself_are_not_plans_of_the_load(command_line: CommandLine) -> None:
     asked = ("-i", "-s", "1", "-b", "tpcb-like", *QUICK, "--sample-plans", "--json", "--results", "r")
     ended = command_line.run("compare", NEW, NEW, *asked)
@@ -194,6 +197,7 @@ def test_without_plans_nothing_is_captured(command_line: CommandLine) -> None:
     assert plans_in(command_line, "r") == []
 
 
+@pytest.mark.long
 def test_an_interrupted_attribution_is_resumed(command_line: CommandLine) -> None:
     """The verdict does not depend on the attribution, and the same command resumes it."""
     text = STUDY.format(old=OLD, new=NEW, data=PLANNER / "correlated.sql", query=PLANNER / "correlated_in.sql")
