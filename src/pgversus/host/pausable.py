@@ -5,6 +5,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from pgversus.host.commands import Finished, Output, Program, ending_with_us, kill_group
 from pgversus.host.identity import ServerUser
@@ -23,14 +24,19 @@ class PausableProgram:
     """A running program. Output goes to files, so that it never waits for a reader, and is returned abridged."""
 
     def __init__(
-        self, arguments: Sequence[str], *, environment: Mapping[str, str], user: ServerUser | None = None
+        self,
+        arguments: Sequence[str],
+        *,
+        environment: Mapping[str, str],
+        scratch: Path,
+        user: ServerUser | None = None,
     ) -> None:
         """Start the program; the caller must call finish(), ended() or kill(). OSError if it cannot be started.
 
-        user: the user to run as, None for the current one.
+        scratch: directory for its output, in files without a name. user: the user to run as, None for the current one.
         """
-        self._stdout = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the program has ended
-        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115
+        self._stdout = tempfile.TemporaryFile(dir=scratch)  # noqa: SIM115 - closed when the program has ended
+        self._stderr = tempfile.TemporaryFile(dir=scratch)  # noqa: SIM115
         try:
             self._process = Program(
                 arguments,

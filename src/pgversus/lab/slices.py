@@ -242,7 +242,9 @@ class _Session:
         self._epoch_ns = _epoch_ns()
         self._began = self._now() / 1e6
         with started_on(self._load.processors):
-            self._program = PausableProgram(arguments, environment=environment, user=client.user)
+            self._program = PausableProgram(
+                arguments, environment=environment, scratch=self._load.scratch, user=client.user
+            )
         self._wait_until_connected()
         self._pause()
         while self._connected() != self._processes:

@@ -27,7 +27,8 @@ while True:
 @pytest.fixture
 def counting(tmp_path: Path) -> Iterator[tuple[PausableProgram, Path]]:
     written = tmp_path / "written"
-    program = PausableProgram([sys.executable, "-c", COUNTING, str(written)], environment=CLEAN_ENVIRONMENT)
+    arguments = [sys.executable, "-c", COUNTING, str(written)]
+    program = PausableProgram(arguments, environment=CLEAN_ENVIRONMENT, scratch=tmp_path)
     while not written.exists() or not written.stat().st_size:
         time.sleep(0.01)
     yield program, written
@@ -89,8 +90,8 @@ def test_a_stopped_program_ends_on_its_signal(counting: tuple[PausableProgram, P
     assert finished.cpu_s > 0
 
 
-def test_a_program_that_has_ended_cannot_be_stopped_and_keeps_its_output() -> None:
-    program = PausableProgram(["/bin/sh", "-c", "echo no >&2; exit 3"], environment=CLEAN_ENVIRONMENT)
+def test_a_program_that_has_ended_cannot_be_stopped_and_keeps_its_output(tmp_path: Path) -> None:
+    program = PausableProgram(["/bin/sh", "-c", "echo no >&2; exit 3"], environment=CLEAN_ENVIRONMENT, scratch=tmp_path)
     time.sleep(0.2)
     with pytest.raises(ProgramEndedError):
         program.stop()
@@ -98,8 +99,9 @@ def test_a_program_that_has_ended_cannot_be_stopped_and_keeps_its_output() -> No
     assert (finished.exit_code, finished.stderr) == (3, "no\n")
 
 
-def test_a_program_that_does_not_end_on_its_signal_is_killed() -> None:
-    program = PausableProgram(["/bin/sh", "-c", "trap '' ALRM; while :; do sleep 0.01; done"], environment={})
+def test_a_program_that_does_not_end_on_its_signal_is_killed(tmp_path: Path) -> None:
+    deaf = ["/bin/sh", "-c", "trap '' ALRM; while :; do sleep 0.01; done"]
+    program = PausableProgram(deaf, environment={}, scratch=tmp_path)
     time.sleep(0.1)
     finished = program.finish(signal.SIGALRM, timeout_s=0.2)
     assert finished.timed_out
@@ -118,8 +120,9 @@ def test_the_kernel_ends_a_stopped_program_with_its_parent(tmp_path: Path) -> No
     pid_file = tmp_path / "pid"
     parent = f"""
 import os, pathlib
+from pathlib import Path
 from pgversus.host.pausable import PausableProgram
-program = PausableProgram(["/bin/sleep", "60"], environment={{}})
+program = PausableProgram(["/bin/sleep", "60"], environment={{}}, scratch=Path("/tmp"))
 program.stop()
 pathlib.Path({str(pid_file)!r}).write_text(str(program.pid))
 os.kill(os.getpid(), 9)
