@@ -173,7 +173,7 @@ _HOST = {
     "host_cpu_user_s": _cost_aside(N_("host user CPU time"), "user CPU time of all processes on the host", _SECONDS),
     DISTURBED_WINDOWS: _cost_aside(
         N_("disturbed windows"),
-        "windows that count although they were disturbed, because their block was out of repetitions; absent if none",
+        "windows that count although disturbed: their block was out of repetitions; absent if none",
     ),
     "host_steal_s": _cost_aside(N_("stolen CPU time"), "CPU time that the hypervisor gave to other guests", _SECONDS),
     "host_iowait_s": _cost_aside(

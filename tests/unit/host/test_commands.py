@@ -269,7 +269,7 @@ import sys
 from pathlib import Path
 from pgversus.host.identity import server_user
 from pgversus.host.pausable import PausableProgram
-program = PausableProgram(["/bin/sleep", "60"], environment={}, user=server_user())
+program = PausableProgram(["/bin/sleep", "60"], environment={}, scratch=Path("/tmp"), user=server_user())
 Path(sys.argv[1]).write_text(str(program.pid))
 program.ended()
 """

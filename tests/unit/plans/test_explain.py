@@ -99,7 +99,7 @@ def test_unknown_properties_of_future_majors_are_ignored() -> None:
         ('[{"Plan": {"Node Type": "X", "Actual Rows": true}}]', "plan-malformed", "true or false"),
         ('[{"QUERY PLAN": "{"}]', "plan-cut-off", "it ends with"),
         ("[" * 100_000, "plan-none", "more levels"),
-        ("9" * 10_000, "plan-none", "limit"),
+        ("9" * 10_000, "plan-none", "digits"),
         (json.dumps([{"QUERY PLAN": [{"QUERY PLAN": [ENTRY]}]}]), "plan-malformed", "QUERY PLAN"),
         (f'[{{"Plan": {{"Node Type": "X", "Brand New": {"[" * 600}{"]" * 600}}}}}]', "plan-none", "more levels"),
         (json.dumps([{"Plan": deep(300)}]), "plan-none", "more levels"),

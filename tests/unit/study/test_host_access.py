@@ -85,8 +85,8 @@ def test_a_server_chosen_by_the_study_is_listed(name: str, expected: list[str]) 
         ("data_directory", "reads"),
         ("hba_file", "reads"),
         ("ident_file", "reads"),
-        ("listen_addresses", "connections"),
-        ("unix_socket_directories", "connections"),
+        ("listen_addresses", "connects to"),
+        ("unix_socket_directories", "connects to"),
     ],
 )
 def test_a_location_that_no_study_may_set_is_listed_in_sql(name: str, kind: str) -> None:
