@@ -132,8 +132,8 @@ def give_away(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         for path in directory.iterdir():
             os.lchown(path, OTHER_USER, OTHER_USER)
     else:
-        monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
-        monkeypatch.setattr(Path, "stat", as_of_root(Path.stat, directory))
+        monkeypatch.setattr(Path, "stat", owned_by(0, Path.stat, lambda path: path == directory))
+        monkeypatch.setattr(Path, "lstat", owned_by(os.getuid() + 1, Path.lstat, lambda path: path.parent == directory))
 
 
 def test_a_file_or_folder_of_another_user_in_a_shared_directory_is_rejected(
@@ -157,14 +157,14 @@ def test_a_file_that_could_not_be_written_later_is_refused_in_advance(tmp_path: 
     assert list(tmp_path.iterdir()) == []
 
 
-def as_of_root(real: Callable[..., os.stat_result], directory: Path) -> Callable[..., os.stat_result]:
-    """Path.stat, except that one directory belongs to root, as /tmp does."""
+def owned_by(
+    user: int, real: Callable[..., os.stat_result], applies: Callable[[Path], bool]
+) -> Callable[..., os.stat_result]:
+    """Path.stat or Path.lstat, except that some files belong to this user."""
 
-    def state(path: Path, *, follow_symlinks: bool = True) -> os.stat_result:
-        found = real(path, follow_symlinks=follow_symlinks)
-        if path != directory:
-            return found
-        return os.stat_result((*found[:4], 0, 0, *found[6:]))
+    def state(path: Path, **options: bool) -> os.stat_result:
+        found = real(path, **options)
+        return os.stat_result((*found[:4], user, user, *found[6:])) if applies(path) else found
 
     return state
 
