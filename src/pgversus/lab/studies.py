@@ -18,6 +18,7 @@ from pgversus.study.file.read import read_study
 from pgversus.study.host_access import HostAccess, host_access_of
 from pgversus.study.servers import Checkout, LocalPath, ServerName, SourceBuild
 from pgversus.study.study import Study
+from pgversus.text.units import size
 
 STUDY_FILE = "study.toml"
 _MOST_SHOWN = 300
@@ -25,6 +26,7 @@ _MOST_SHOWN = 300
 
 
 _MOST_BYTES_OF_A_STUDY_FILE = 10_000_000
+_STUDY_FILE_TOO_LARGE = f"a study file of more than {size(_MOST_BYTES_OF_A_STUDY_FILE)}"
 _MOST_BYTES, _MOST_BYTES_IF_TRUSTED = 20_000_000, 1_000_000_000
 """All files that a study names. They are searched for access to the host, which takes a second for 2 MB."""
 
@@ -48,7 +50,7 @@ class StudyPath:
             # A device may never end, and a pipe may never begin.
             raise _no_study(str(self.file), "a directory, a pipe or a device")
         try:
-            return _read_at_most(self.file, _MOST_BYTES_OF_A_STUDY_FILE, "a study file of more than 10 MB").decode()
+            return _read_at_most(self.file, _MOST_BYTES_OF_A_STUDY_FILE, _STUDY_FILE_TOO_LARGE).decode()
         except OSError as error:
             raise _no_study(str(self.file), error.strerror or str(error)) from error
         except UnicodeDecodeError as error:
@@ -73,9 +75,9 @@ class StudyFiles:
         self._reads_outside = reads_outside
         self._left_bytes = _MOST_BYTES_IF_TRUSTED if reads_outside else _MOST_BYTES
         self._too_large = (
-            "the files of the study have more than 1 GB: load large data with \\copy"
+            f"the files of the study have more than {size(_MOST_BYTES_IF_TRUSTED)}: load large data with \\copy"
             if reads_outside
-            else "the files of the study have more than 20 MB, the limit without --trust"
+            else f"the files of the study have more than {size(_MOST_BYTES)}, the limit without --trust"
         )
         self.contents: dict[str, bytes | None] = {}
         """By absolute path; None for an unread file outside of the folder."""

@@ -75,7 +75,7 @@ def test_files_larger_than_the_limits_are_not_read_into_memory(tmp_path: Path, m
         if trusted:
             assert files.read("b.sql")[1] == b" "
         else:
-            with pytest.raises(OSError, match="more than 20 MB, the limit without --trust"):
+            with pytest.raises(OSError, match="more than 10 bytes, the limit without --trust"):
                 files.read("b.sql")
 
 
