@@ -119,7 +119,7 @@ def _two_servers() -> Iterator[list[Server]]:
         servers = []
         for arm in "ab":
             directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=f"drivers-{arm}-", dir="/tmp")))
-            user.give(directory)
+            user.change_owner(directory)
             cluster = make_cluster(build, directory / "cluster", user)
             servers.append(Server(cluster, directory, directory / "log", {}))
             stack.callback(servers[-1].stop)

@@ -99,7 +99,7 @@ def _build(name: str) -> Build:
 
 def _start(version: str, directory: Path) -> Server:
     user = server_user()
-    user.give(directory)
+    user.change_owner(directory)
     cluster = make_cluster(_build(f"zonky:{version}"), directory / "cluster", user)
     server = Server(cluster, directory, directory / "log", SETTINGS)
     server.start()

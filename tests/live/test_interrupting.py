@@ -132,7 +132,7 @@ def server() -> Iterator[Server]:
     assert build is not None
     with tempfile.TemporaryDirectory(prefix="interrupted-", dir="/tmp") as name:
         directory = Path(name)
-        user.give(directory)
+        user.change_owner(directory)
         server = Server(make_cluster(build, directory / "cluster", user), directory, directory / "log", {})
         yield server
         server.stop()

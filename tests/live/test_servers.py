@@ -37,7 +37,7 @@ def started_server(name: str) -> Iterator[tuple[Server, str]]:
     user = server_user()
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="somebody-", dir="/tmp")))
-        user.give(directory)
+        user.change_owner(directory)
         cluster = make_cluster(_build(name), directory / "cluster", user)
         server = Server(cluster, directory, directory / "log", {})
         stack.callback(server.stop)

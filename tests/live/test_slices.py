@@ -44,7 +44,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="slices-", dir="/tmp")))
         user = server_user()
-        user.give(directory)
+        user.change_owner(directory)
         silence = NoProgress()
         asked = [parse_server(f"zonky:{request.param}")]
         (build,) = provide(asked, USUAL_MANNER, open_cache(), user, silence.say, silence)

@@ -18,7 +18,7 @@ _SUITES = {
     "ubuntu": {12: ("focal",), 14: ("jammy",), 16: ("noble",), 17: ("plucky", "questing")},
 }
 """Suites by ID in os-release and major version; the host's own suites are tried as well."""
-_ONCE_LISTED = {
+_FORMERLY_LISTED = {
     (13, 16): "c9cbbb6129f02328204828066bb3785c00a85c8ca8fd329c2a8a53c1f5cd8865",
     (15, 18): "11df0df97fe3ea4ba9a791faaf39cee1d2fe571e78885b5b55d8517d27c323b4",
     (17, 11): "dd27f2b3c59e73ed14aa3324901242bf69a032a6347805f274e6260322d42979",
@@ -53,9 +53,9 @@ def debian_archive(release: Release, directory: Path) -> tuple[Path, str]:
             return _of_suite(release, stanza, suite, directory)
         except AptError as error:
             problems.append(f"{suite}: {error}")
-    for minor in _minors_once_listed(release):
+    for minor in _minors_formerly_listed(release):
         try:
-            return _once_listed(release.major, minor, stanza, directory)
+            return _formerly_listed(release.major, minor, stanza, directory)
         except AptError as error:
             problems.append(f"{release.major}.{minor}: {error}")
     raise AptError("; ".join(problems))
@@ -83,18 +83,18 @@ def _of_suite(release: Release, stanza: dict[str, str], suite: str, directory: P
     return archives[0], newest
 
 
-def _minors_once_listed(release: Release) -> list[int]:
+def _minors_formerly_listed(release: Release) -> list[int]:
     """Return the minors of a release with known hashes, newest first."""
-    minors = (minor for major, minor in _ONCE_LISTED if major == release.major)
+    minors = (minor for major, minor in _FORMERLY_LISTED if major == release.major)
     return sorted((minor for minor in minors if release.minor in (None, minor)), reverse=True)
 
 
-def _once_listed(major: int, minor: int, stanza: dict[str, str], directory: Path) -> tuple[Path, str]:
+def _formerly_listed(major: int, minor: int, stanza: dict[str, str], directory: Path) -> tuple[Path, str]:
     package, version = f"postgresql-{major}", f"{major}.{minor}"
     name = f"{package}_{version}.orig.tar.bz2"
     address = f"{stanza['URIs'].split()[0].rstrip('/')}/pool/main/p/{package}/{name}"
     directory.mkdir(parents=True, exist_ok=True)
-    checked = f"SHA256:{_ONCE_LISTED[major, minor]}"
+    checked = f"SHA256:{_FORMERLY_LISTED[major, minor]}"
     options = ["-qq", "-oAPT::Sandbox::User="]
     _apt([_HELPER, *options, "download-file", address, str(directory / name), checked], directory)
     return directory / name, version

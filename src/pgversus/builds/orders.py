@@ -36,13 +36,13 @@ from pgversus.study.build_options import BuildManner, BuildSystem
 from pgversus.study.servers import Checkout, Download, LocalPath, Release, ServerName, SourceBuild, Version
 
 
-def as_asked(name: ServerName) -> ServerName:
+def normalised_name(name: ServerName) -> ServerName:
     """Resolve a name against the file system: a path that contains source becomes a SourceBuild.
 
     A name that looks like a commit but is an existing directory, such as /opt/postgresql@17/bin, is that directory.
     """
     if isinstance(name, SourceBuild) and isinstance(name.source, Checkout) and Path(str(name)).is_dir():
-        return as_asked(LocalPath(path=str(name)))
+        return normalised_name(LocalPath(path=str(name)))
     if isinstance(name, LocalPath) and _holds_source(Path(name.path)):
         return SourceBuild(source=name)
     return name

@@ -15,7 +15,7 @@ from filelock import Timeout
 from pgversus.builds.compile import build, built
 from pgversus.builds.inspect import check_bin_directory, inspect_bin_directory
 from pgversus.builds.model import FROM_SOURCE, MANIFEST, Build, FamilyOffer, Notify, NotifyBytes
-from pgversus.builds.orders import as_asked, fetched_orders, orders_here
+from pgversus.builds.orders import fetched_orders, normalised_name, orders_here
 from pgversus.builds.ready_made import Choice, MissingLibrariesError, install, installed, offers, resolve
 from pgversus.errors import BuildError
 from pgversus.host.directories import Cache, in_use, unused
@@ -52,7 +52,7 @@ def provide(
     manner: how to build from source. compilers: the compilers of earlier builds.
     BuildError if a version is unavailable, a path contains neither a server nor source, or a build fails.
     """
-    asked = [as_asked(name) for name in names]
+    asked = [normalised_name(name) for name in names]
     meant = _from_one_family(asked)
     releases = [name for name in meant if isinstance(name, Release)]
     # Quick checks that may fail come before steps that take minutes.
@@ -104,7 +104,7 @@ def builds_here(
     asks_named: run the programs, git repositories and compilers that the names refer to; otherwise such servers are not
     inspected.
     """
-    meant = dict(zip(names, _from_one_family([as_asked(name) for name in names]), strict=True))
+    meant = dict(zip(names, _from_one_family([normalised_name(name) for name in names]), strict=True))
     builds: dict[ServerName, Build | None] = dict.fromkeys(names)
     downloads: dict[str, None] = {}
     to_build: dict[str, None] = {}
@@ -140,14 +140,14 @@ def builds_here(
 
 def _not_asked(names: Iterable[ServerName], user: ServerUser) -> list[ServerName]:
     """Return the servers that are not inspected; BuildError for a directory without server programs."""
-    found = [name for name in names if _leads_elsewhere(name)]
+    found = [name for name in names if _runs_named_programs(name)]
     for name in found:
         if isinstance(name, LocalPath):
             check_bin_directory(Path(name.path).absolute(), user)
     return found
 
 
-def _leads_elsewhere(name: ServerName) -> bool:
+def _runs_named_programs(name: ServerName) -> bool:
     """Return whether inspecting a server would run programs that its name refers to: its own, git, or a compiler."""
     match name:
         case LocalPath() | SourceBuild(source=LocalPath() | Checkout()):

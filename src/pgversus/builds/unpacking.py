@@ -77,7 +77,7 @@ def unpack(archive: Path, target: Path, user: ServerUser, *, inner: str = "") ->
         tree = Path(name) / "tree"
         tree.mkdir()
         tree.chmod(0o755)
-        user.give(tree)
+        user.change_owner(tree)
         _in_child(partial(_write_tree, file, inner, parent=os.getpid()), tree, user, archive_fd=file.fileno())
         if not user.is_self:
             take_over(tree, user)

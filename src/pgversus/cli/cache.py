@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pgversus.cli.output import hand_on_json, write_out
+from pgversus.cli.output import pass_json_flag, write_out
 from pgversus.errors import HostError
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def cache(context: click.Context, *, as_json: bool) -> None:
     if context.invoked_subcommand is None:
         context.invoke(list_cache, as_json=as_json)
     else:
-        hand_on_json(context, as_json=as_json)
+        pass_json_flag(context, as_json=as_json)
 
 
 @cache.command("list", short_help="List the contents of the cache.")

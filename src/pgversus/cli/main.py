@@ -14,7 +14,7 @@ import click
 from pgversus.cli.cache import cache
 from pgversus.cli.compare import compare
 from pgversus.cli.demo import demo
-from pgversus.cli.output import let_go, make_streams_safe, write_error
+from pgversus.cli.output import detach, make_streams_safe, write_error
 from pgversus.cli.plans import plans
 from pgversus.cli.report import report
 from pgversus.cli.run import run as run_command
@@ -74,7 +74,7 @@ def main() -> None:
         try:
             stream.flush()
         except OSError:
-            let_go(stream)
+            detach(stream)
     sys.exit(code)
 
 

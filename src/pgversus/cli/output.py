@@ -50,7 +50,7 @@ def make_streams_safe() -> None:
         )
 
 
-def let_go(stream: TextIO) -> None:
+def detach(stream: TextIO) -> None:
     """Discard the buffered text of a stream that cannot be written.
 
     Python would retry at exit and return 120 instead of the exit code.
@@ -80,7 +80,7 @@ def rendered(print_to: Callable[["Console", int | None], None], output: str | No
     return Rendered(page.getvalue())
 
 
-def hand_on_json(context: click.Context, *, as_json: bool) -> None:
+def pass_json_flag(context: click.Context, *, as_json: bool) -> None:
     """Pass a --json before `list` on to it; UsageError before a subcommand without JSON output."""
     if as_json and context.invoked_subcommand == "list":
         context.default_map = {"list": {"as_json": True}}
@@ -101,9 +101,9 @@ def write_out(text: str | Iterable[str], results: str) -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader has exited (pgversus ... | head).
-        let_go(sys.stdout)
+        detach(sys.stdout)
     except OSError as error:
-        let_go(sys.stdout)
+        detach(sys.stdout)
         raise HostError(
             "the answer could not be printed",
             slug="host-output",

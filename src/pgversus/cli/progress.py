@@ -20,15 +20,15 @@ from rich.text import Text
 from pgversus.cli.progress_rows import (
     Piece,
     VerdictRows,
-    beginning_words,
     block_words,
     contexts_words,
-    left_words,
     line_of,
     row_lines,
     spelling,
+    start_text,
     step_words,
     time_estimate_words,
+    time_left_text,
     with_context,
 )
 from pgversus.engine.progress import Look, TimeEstimate
@@ -184,7 +184,7 @@ class TerminalProgress:
         self._comparisons[context.number] = comparison
         self._phase, self._now = None, ""
         with use_language(self._language):
-            self.say(with_context(context, beginning_words(comparison)))
+            self.say(with_context(context, start_text(comparison)))
 
     def time_estimate(self, estimate: Callable[[], TimeEstimate]) -> None:
         """Set the time estimate, which is called for each picture, or for each block's line in a pipe."""
@@ -235,7 +235,7 @@ class TerminalProgress:
         if time_estimate is None or time_estimate.contexts == 1:
             return duration(elapsed_s)
         return "; ".join(
-            filter(None, (duration(elapsed_s), contexts_words(time_estimate), left_words(time_estimate, 0.0)))
+            filter(None, (duration(elapsed_s), contexts_words(time_estimate), time_left_text(time_estimate, 0.0)))
         )
 
     def _show(self, words: str, every_s: float) -> None:

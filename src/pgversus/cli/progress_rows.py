@@ -78,7 +78,7 @@ _STEPS = {
 }
 
 
-def beginning_words(comparison: Comparison) -> str:
+def start_text(comparison: Comparison) -> str:
     """Return what will be measured in a context, and the maximum time."""
     design = comparison.design
     return _(
@@ -142,7 +142,7 @@ def blocks_words(number: int) -> str:
     return ngettext("{number} block", "{number} blocks", number)
 
 
-def to_go_words(look: Look, *, is_fixed: bool) -> str:
+def blocks_left_text(look: Look, *, is_fixed: bool) -> str:
     """Return the remaining blocks or time of a contender; empty once its verdict is known.
 
     is_fixed: whether the number of blocks is fixed.
@@ -166,7 +166,7 @@ def time_estimate_words(time_estimate: TimeEstimate, running_s: float) -> list[s
         words.append(_("{time} so far", time=spent))
     else:
         words.append(_("{time} of at most {budget}", time=spent, budget=duration(time_estimate.budget_s)))
-    return [*words, *filter(None, [left_words(time_estimate, running_s)])]
+    return [*words, *filter(None, [time_left_text(time_estimate, running_s)])]
 
 
 def contexts_words(time_estimate: TimeEstimate) -> str:
@@ -174,7 +174,7 @@ def contexts_words(time_estimate: TimeEstimate) -> str:
     return _("{ended} of {total} contexts done", ended=time_estimate.ended, total=time_estimate.contexts)
 
 
-def left_words(time_estimate: TimeEstimate, running_s: float) -> str:
+def time_left_text(time_estimate: TimeEstimate, running_s: float) -> str:
     """Return the estimated time left; empty while unknown."""
     if time_estimate.seconds_left is None:
         return ""
@@ -264,7 +264,7 @@ def row_lines(rows: Sequence[Row], width: int, spell: Spell, *, is_final: bool) 
     columns, room = _fitting([_cells(row, spell, is_final=is_final) for row in rows], width, least)
     name_width = max(1, min(longest, room))
     return [
-        [(set_cell_size(shortened(name, name_width, spell), name_width), ""), *_beside(row.verdict, cells)]
+        [(set_cell_size(shortened(name, name_width, spell), name_width), ""), *_styled_cells(row.verdict, cells)]
         for row, name, cells in zip(rows, names, zip(*columns, strict=True), strict=False)
     ]
 
@@ -293,13 +293,13 @@ def _column(cells: Sequence[str]) -> list[str]:
 def _cells(row: Row, spell: Spell, *, is_final: bool) -> list[str]:
     interim = row.look.interim_result
     word = verdict_words(row.verdict, is_final=is_final)
-    to_go = "" if is_final else to_go_words(row.look, is_fixed=row.is_fixed)
+    to_go = "" if is_final else blocks_left_text(row.look, is_fixed=row.is_fixed)
     return [
         spell(cell) for cell in (SIGNS[row.verdict], word, ratio_words(interim), blocks_words(interim.blocks), to_go)
     ]
 
 
-def _beside(verdict: Verdict, cells: Sequence[str]) -> Iterator[Piece]:
+def _styled_cells(verdict: Verdict, cells: Sequence[str]) -> Iterator[Piece]:
     for number, cell in enumerate(cells):
         yield cell, "" if number else STYLES[verdict]
 

@@ -7,7 +7,7 @@ import click
 
 from pgversus.cli.cache import remove_named
 from pgversus.cli.options import build_options, manner_of
-from pgversus.cli.output import hand_on_json, write_out
+from pgversus.cli.output import pass_json_flag, write_out
 from pgversus.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def servers(context: click.Context, *, as_json: bool) -> None:
     if context.invoked_subcommand is None:
         context.invoke(list_servers, as_json=as_json)
     else:
-        hand_on_json(context, as_json=as_json)
+        pass_json_flag(context, as_json=as_json)
 
 
 @servers.command("list", short_help="List installed servers.")

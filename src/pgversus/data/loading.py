@@ -113,7 +113,7 @@ def _failed(what: str, where: str, label: str, finished: Finished, client: Clien
         where=f"{where}, on {label}",
         found=words,
         expected="loading without errors on every arm",
-        to_do=client.user.way_out(words) or "load only SQL that runs on all compared servers",
+        to_do=client.user.run_as_hint(words) or "load only SQL that runs on all compared servers",
     )
 
 

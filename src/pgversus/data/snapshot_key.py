@@ -82,7 +82,7 @@ def snapshot_key(dataset: Dataset, build: Build, client: Client, settings: Mappi
     """
     files = (*dataset.setup_files, *dataset.prepare)
     sha256 = _build_sha256(build)
-    if sha256 is None or any(takes_from_elsewhere(text) for text in _texts(files)):
+    if sha256 is None or any(has_external_inputs(text) for text in _texts(files)):
         return None
     return SnapshotKey(
         form=FORM,
@@ -104,14 +104,14 @@ def _hidden(pairs: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
     return tuple((name, value_without_secrets(name, value)) for name, value in pairs)
 
 
-def takes_from_elsewhere(text: str) -> bool:
+def has_external_inputs(text: str) -> bool:
     """Return whether this SQL may depend on more than its text: other files, programs, the time, random numbers."""
-    if _FROM_ELSEWHERE.search(text) or _OF_THE_MOMENT.search(text) or any(map(_copies_from_elsewhere, text.split(";"))):
+    if _FROM_ELSEWHERE.search(text) or _OF_THE_MOMENT.search(text) or any(map(_copies_from_outside, text.split(";"))):
         return True
     return bool(_RANDOM.search(text)) and not _SEED.search(text)
 
 
-def _copies_from_elsewhere(statement: str) -> bool:
+def _copies_from_outside(statement: str) -> bool:
     copy = _COPY.search(statement)
     return copy is not None and _COPY_SOURCE.search(statement, copy.end()) is not None
 

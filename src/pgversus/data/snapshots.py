@@ -63,7 +63,7 @@ class SnapshotCache:
         needed = data_bytes(made.cluster)
         try:
             if not make_room_for(needed, self._cache, self._most_bytes):
-                self._say_not_kept(f"the cache has no space for {size(needed)}")
+                self._report_not_cached(f"the cache has no space for {size(needed)}")
                 return
             # False if another run has stored it first, which is as good.
             keep(
@@ -76,7 +76,7 @@ class SnapshotCache:
                 has_prewarm=made.has_prewarm,
             )
         except (OSError, ValueError, PgversusError) as error:
-            self._say_not_kept(_words(error))
+            self._report_not_cached(_words(error))
 
     def trim(self) -> None:
         """Reduce the cache to its size limit, which may have been lowered since the snapshots were stored."""
@@ -85,7 +85,7 @@ class SnapshotCache:
         except OSError as error:
             self._progress.say(f"could not remove cached snapshots: {error.strerror or error}")
 
-    def _say_not_kept(self, reason: str) -> None:
+    def _report_not_cached(self, reason: str) -> None:
         self._progress.say(f"this snapshot is not cached: {reason}")
 
 

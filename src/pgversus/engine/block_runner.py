@@ -177,12 +177,12 @@ class _Attempt:
     def run(self) -> None:
         """Start all arms, warm all up, then measure in sessions; an arm that fails takes no further part."""
         order = self._schedule.start_order
-        for arm in self._taking_part(order):
+        for arm in self._active_arms(order):
             self._announce(arm, Phase.START)
             with self._failing(arm, Phase.START):
                 self._starter.start(arm)
         try:
-            for arm in self._taking_part(order):
+            for arm in self._active_arms(order):
                 self._announce(arm, Phase.WARM_UP)
                 with self._failing(arm, Phase.WARM_UP):
                     self._levels[arm] = self._trial_runner.warm_up(arm, self._schedule.seeds[0])
@@ -191,7 +191,7 @@ class _Attempt:
                     self._windows[arm] += windows
         finally:
             self._trial_runner.abandon()
-        for arm in self._taking_part(order):
+        for arm in self._active_arms(order):
             transactions = sum(window.transactions for window in self._windows[arm])
             with self._failing(arm, Phase.MEASURE):
                 self._counters[arm] = self._trial_runner.counted(arm, transactions)
@@ -243,14 +243,14 @@ class _Attempt:
         is_long = self._design.window_kind is WindowKind.RUN
         first = (session.rounds[0][0], 1)
         for number, order in enumerate(session.rounds, session.first_round):
-            for arm in self._taking_part(order):
+            for arm in self._active_arms(order):
                 # Announce only the first of short windows: nothing is drawn between them.
                 if is_long or (arm, number) == first:
                     self._announce(arm, Phase.MEASURE, number)
                 with self._failing(arm, Phase.MEASURE):
                     self._trial_runner.measure(arm, session.seed, name(arm))
         windows: dict[int, Sequence[Window]] = {}
-        for arm in self._taking_part(session.rounds[0]):
+        for arm in self._active_arms(session.rounds[0]):
             with self._failing(arm, Phase.MEASURE):
                 windows[arm] = self._trial_runner.collect(arm)
         return windows
@@ -264,7 +264,7 @@ class _Attempt:
     def _announce(self, arm: int, phase: Phase, number: int = 0) -> None:
         self._progress.step(self.state.context, self.state.next_number, arm, phase, number)
 
-    def _taking_part(self, arms: Iterable[int]) -> Iterator[int]:
+    def _active_arms(self, arms: Iterable[int]) -> Iterator[int]:
         """Yield the arms that take part when their turn comes."""
         return (arm for arm in arms if not self._has_failed(arm) and not self._is_pointless())
 

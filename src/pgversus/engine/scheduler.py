@@ -109,7 +109,7 @@ def run_parts(
     """
     ended_by_budget = False
     states = [state for part in parts for state in part]
-    _tell_of_earlier_runs(states, budget_s, progress)
+    _report_earlier_runs(states, budget_s, progress)
     for number, part in enumerate(parts):
         if all(state.stopped is not None for state in part):
             continue
@@ -134,10 +134,10 @@ def run_parts(
         if stopped is StopReason.INTERRUPTED:
             return stopped
         ended_by_budget = ended_by_budget or stopped is StopReason.BUDGET
-    return StopReason.BUDGET if ended_by_budget else _how_all_ended(states)
+    return StopReason.BUDGET if ended_by_budget else _final_stop_reason(states)
 
 
-def _tell_of_earlier_runs(states: Sequence[ContextState], budget_s: float, progress: Progress) -> None:
+def _report_earlier_runs(states: Sequence[ContextState], budget_s: float, progress: Progress) -> None:
     left_s = _left_s(budget_s, states)
     for state in states:
         if state.blocks:
@@ -187,7 +187,7 @@ def run_contexts(
                     continue
                 ready.add(state.context.number)
             partners = [other for other in affordable if other.context.number in ready and other is not state]
-            together = _by_chance([state, *_sharing(state, partners, testbed)], seed, state.next_number, _TOGETHER)
+            together = _shuffled([state, *_sharing(state, partners, testbed)], seed, state.next_number, _TOGETHER)
             with closing(run_start(together, testbed, clock, progress, left_s)) as finished:
                 for measured, block in finished:
                     keep(measured, block)
@@ -199,10 +199,10 @@ def run_contexts(
             # Nothing is stored yet, so there is nothing to show.
             raise
         return StopReason.INTERRUPTED
-    return _how_all_ended(states)
+    return _final_stop_reason(states)
 
 
-def _how_all_ended(states: Sequence[ContextState]) -> StopReason:
+def _final_stop_reason(states: Sequence[ContextState]) -> StopReason:
     """Return decided, unless a context ended with all its blocks; failed if every context has failed."""
     reasons = {state.stopped for state in states}
     if reasons == {StopReason.FAILED}:
@@ -217,10 +217,10 @@ def _left_s(budget_s: float, states: Sequence[ContextState]) -> float:
 def _next(states: Sequence[ContextState], seed: int) -> ContextState:
     """Return a random one of those with the fewest blocks."""
     fewest = min(state.next_number for state in states)
-    return _by_chance([state for state in states if state.next_number == fewest], seed, fewest, _TURNS)[0]
+    return _shuffled([state for state in states if state.next_number == fewest], seed, fewest, _TURNS)[0]
 
 
-def _by_chance(states: Sequence[ContextState], seed: int, number: int, stream: int) -> list[ContextState]:
+def _shuffled(states: Sequence[ContextState], seed: int, number: int, stream: int) -> list[ContextState]:
     """Return a random order, in which the relative order of two contexts does not depend on the others."""
     highest = max(state.context.number for state in states)
     # Draw a place for every number up to the highest: none moves when others have ended, or had their turn.

@@ -213,11 +213,11 @@ def run(
     timed_out = False
     try:
         try:
-            _take_in(process, stdout, stderr, timeout_s)
+            _collect_output(process, stdout, stderr, timeout_s)
         except subprocess.TimeoutExpired:
             timed_out = True
             kill_group(process)
-            _take_in(process, stdout, stderr, None)
+            _collect_output(process, stdout, stderr, None)
     except BaseException:
         kill_group(process)
         process.wait()
@@ -232,7 +232,7 @@ def run(
     )
 
 
-def _take_in(process: Program, stdout: Output, stderr: Output, timeout_s: float | None) -> None:
+def _collect_output(process: Program, stdout: Output, stderr: Output, timeout_s: float | None) -> None:
     """Read both outputs to their ends, then wait for the program. TimeoutExpired after timeout_s.
 
     Popen.communicate() does the same, but holds all output in memory.

@@ -37,12 +37,12 @@ class ServerUser:
             return {}
         return {"user": self.uid, "group": self.gid, "extra_groups": []}
 
-    def give(self, path: Path) -> None:
+    def change_owner(self, path: Path) -> None:
         """Make this user the owner of a file or directory of ours."""
         if not self.is_self:
             os.chown(path, self.uid, self.gid, follow_symlinks=False)
 
-    def way_out(self, words: str) -> str:
+    def run_as_hint(self, words: str) -> str:
         """Return advice if a message says that a program of this user could not open a file; else an empty string."""
         if self.is_self or not _CLOSED.search(words):
             return ""
@@ -51,7 +51,7 @@ class ServerUser:
             f"files that they open where {self.name} can read them, or choose another user with --run-as USER"
         )
 
-    def let_through(self, directory: Path) -> None:
+    def grant_access(self, directory: Path) -> None:
         """Let this user enter, but not list, a directory that we continue to own; nobody else may enter it."""
         if not self.is_self:
             os.chown(directory, -1, self.gid)

@@ -50,7 +50,7 @@ class PausableProgram:
             self._close()
             raise
 
-        self._was_meddled_with = False
+        self._was_signalled = False
 
     @property
     def pid(self) -> int:
@@ -58,9 +58,9 @@ class PausableProgram:
         return self._process.pid
 
     @property
-    def was_meddled_with(self) -> bool:
+    def was_signalled(self) -> bool:
         """Whether another process has stopped or continued the program."""
-        return self._was_meddled_with
+        return self._was_signalled
 
     def has_ended(self) -> bool:
         """Return whether the program has ended by itself."""
@@ -119,7 +119,7 @@ class PausableProgram:
         """Detect signals of others: our own events are consumed, so any further change of state is not ours."""
         # Leave a stop event in place: if the program is already stopped, stop() waits for that event.
         changed = self._event(os.WCONTINUED) or self._event(os.WSTOPPED | os.WNOWAIT)
-        self._was_meddled_with = self._was_meddled_with or changed
+        self._was_signalled = self._was_signalled or changed
 
     def _event(self, kinds: int) -> bool:
         try:

@@ -49,7 +49,7 @@ _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 def make_private(user: ServerUser, directory: Path) -> None:
     """Create a directory that only this user and root can enter; an existing one changes owner."""
     make_directory(directory, 0o700)
-    user.give(directory)
+    user.change_owner(directory)
 
 
 def write_for(user: ServerUser, path: Path, content: bytes) -> None:
@@ -60,7 +60,7 @@ def write_for(user: ServerUser, path: Path, content: bytes) -> None:
     path.unlink(missing_ok=True)
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:  # noqa: PTH123
         file.write(content)
-    user.give(path)
+    user.change_owner(path)
 
 
 def give_tree(user: ServerUser, top: Path) -> None:
@@ -75,7 +75,7 @@ def give_tree(user: ServerUser, top: Path) -> None:
             found = os.stat(name, dir_fd=here, follow_symlinks=False)
             if stat.S_ISDIR(found.st_mode) or found.st_nlink == 1:
                 os.chown(name, user.uid, user.gid, dir_fd=here, follow_symlinks=False)
-    user.give(top)
+    user.change_owner(top)
 
 
 def open_regular(path: Path | str, *, owner: int | None = None, dir_fd: int | None = None) -> BinaryIO:

@@ -32,7 +32,7 @@ class RunDirectory:
         """Return the data directory for one arm's load; its parent is created here and remains ours."""
         parent = self.root / f"copies-{server_set}"
         make_directory(parent, PRIVATE_DIRECTORY)
-        self.user.let_through(parent)
+        self.user.grant_access(parent)
         return parent / f"arm-{arm}"
 
     def server_log(self, arm: int) -> Path:
@@ -43,7 +43,7 @@ class RunDirectory:
         """Create a directory for the empty configuration used to query settings; the servers' user can enter it."""
         directory = self.root / "settings"
         make_directory(directory, PRIVATE_DIRECTORY)
-        self.user.let_through(directory)
+        self.user.grant_access(directory)
         return directory
 
     def server_logs(self) -> list[Path]:
@@ -71,12 +71,12 @@ def run_directory(cache: Cache, user: ServerUser) -> Iterator[RunDirectory]:
     try:
         lock.acquire()
         make_directory(root, PRIVATE_DIRECTORY)
-        user.let_through(root)
+        user.grant_access(root)
         # Recorded before it is created, so that a sweep finds it.
         remember_socket_directory(root, sockets)
         # Fails if it exists, since then somebody else has created it.
         sockets.mkdir(mode=PRIVATE_DIRECTORY)
-        user.give(sockets)
+        user.change_owner(sockets)
         yield RunDirectory(root=root, sockets=sockets, user=user)
     finally:
         guard.close()

@@ -58,7 +58,7 @@ def check_same_build(label: str, build: Build | None, fingerprint: Fingerprint) 
     if wrong:
         raise BuildError(
             "the running server does not match the requested build",
-            slug="build-not-as-asked",
+            slug="build-mismatch",
             where=label,
             found=", ".join(f"{name} {found.get(name, 'not reported')}" for name in wrong),
             expected=", ".join(f"{name} {asked[name]}" for name in wrong),

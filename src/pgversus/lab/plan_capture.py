@@ -17,7 +17,7 @@ from pgversus.host.identity import ServerUser
 from pgversus.lab.arm_servers import ArmServer
 from pgversus.lab.load_runner import PilotResult
 from pgversus.lab.plan_checks import check_plan_restored, check_same_statements
-from pgversus.lab.plan_search import undoings
+from pgversus.lab.plan_search import find_overrides
 from pgversus.lab.resources import open_resources
 from pgversus.lab.runner import failures_of_the_host
 from pgversus.lab.testbed import PostgresTestbed
@@ -199,28 +199,28 @@ class Explainer:
         loads = loads_of(arm.workload for arm in comparison.arms)
         for server, arm, load in zip(servers, comparison.arms, loads, strict=True):
             statements = statements_of(load, self.client, server.target, self.scratch)
-            begin = partial(self._tell, _ASKING, arm.label, len(statements))
+            begin = partial(self._report_step, _ASKING, arm.label, len(statements))
             captured.append(capture(arm.label, server.target, statements, with_rows=self.with_rows, begin=begin))
         check_same_statements([arm.label for arm in comparison.arms], captured)
         undone_by = [
-            self._undone(server, captured[0], found, comparison.factors)
+            self._overrides(server, captured[0], found, comparison.factors)
             for server, found in zip(servers[1:], captured[1:], strict=True)
         ]
         return CapturedPlans(arms=tuple(captured), undone_by=tuple(undone_by), is_searched=self.searches)
 
-    def _undone(
+    def _overrides(
         self, server: ArmServer, baseline: Captured, found: Captured, factors: Sequence[str]
     ) -> tuple[PlanOverride | None, ...]:
         if not self.searches:
             return (None,) * len(found.statements)
-        begin = partial(self._tell, _SEARCHING, server.arm.label, len(found.statements))
-        return tuple(undoings(server.target, baseline, found, factors, begin=begin))
+        begin = partial(self._report_step, _SEARCHING, server.arm.label, len(found.statements))
+        return tuple(find_overrides(server.target, baseline, found, factors, begin=begin))
 
-    def _tell(self, sentence: str, arm: str, total: int, number: int) -> None:
+    def _report_step(self, sentence: str, arm: str, total: int, number: int) -> None:
         self.progress.at(sentence, arm=arm, number=number, total=total)
 
 
-def explained_or_why_not(
+def capture_or_reason(
     explainer: Explainer,
     servers: Sequence[ArmServer],
     loads: Sequence[PgbenchLoad],

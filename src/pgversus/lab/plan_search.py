@@ -38,7 +38,7 @@ _LONGEST_S = 20.0
 """For one statement; planning takes milliseconds, and there are a few hundred candidates."""
 
 
-def undoings(
+def find_overrides(
     target: Target,
     baseline: Captured,
     contender: Captured,
@@ -52,9 +52,9 @@ def undoings(
     begin: called with the number of each statement, from 1.
     """
 
-    def undoing_one(number: int, old: CapturedStatement, new: CapturedStatement) -> PlanOverride | None:
+    def find_override(number: int, old: CapturedStatement, new: CapturedStatement) -> PlanOverride | None:
         begin(number)
-        return _undoing(connection, old, new, tried, memory)
+        return _override(connection, old, new, tried, memory)
 
     fixed = {name.lower() for name in factors}
     tried = [
@@ -70,12 +70,12 @@ def undoings(
     }
     with connect(target, as_the_load=True) as connection, connection.transaction(force_rollback=True):
         return [
-            undoing_one(number, old, new)
+            find_override(number, old, new)
             for number, (old, new) in enumerate(zip(baseline.statements, contender.statements, strict=True), 1)
         ]
 
 
-def _undoing(
+def _override(
     connection: Connection,
     old: CapturedStatement,
     new: CapturedStatement,
@@ -86,10 +86,10 @@ def _undoing(
     if old.explained is not None and new.explained is not None:
         changed = difference(read_plans(old.explained.run, "")[0], read_plans(new.explained.run, "")[0])
         if not changed.is_same_plan:
-            found = _that_plans_so(connection, old, new.statement, tried)
+            found = _restoring_setting(connection, old, new.statement, tried)
         elif changed.level is PlanLevel.BEHAVIOUR:
-            may_go_so = _that_may_go_so(changed, tried, memory)
-            found = _that_goes_so(connection, old, new.statement, changed, may_go_so)
+            may_restore = _behaviour_candidates(changed, tried, memory)
+            found = _behaviour_restoring_setting(connection, old, new.statement, changed, may_restore)
     if not _only_reads(new):
         # Later statements depend on what it has written.
         connection.execute(new.statement.text.encode())
@@ -105,7 +105,7 @@ def _only_reads(one: CapturedStatement) -> bool:
     return _QUERY.match(one.statement.text) is not None
 
 
-def _that_plans_so(
+def _restoring_setting(
     connection: Connection, old: CapturedStatement, statement: Statement, tried: Sequence[Candidate]
 ) -> PlanOverride | None:
     """Return the first candidate that yields the old plan; else the first that differs only in missing sorts.
@@ -128,7 +128,7 @@ def _that_plans_so(
     return near
 
 
-def _that_goes_so(
+def _behaviour_restoring_setting(
     connection: Connection,
     old: CapturedStatement,
     statement: Statement,
@@ -161,7 +161,7 @@ def _that_goes_so(
     return near
 
 
-def _that_may_go_so(
+def _behaviour_candidates(
     changed: PlanDifference, tried: Sequence[Candidate], memory: Mapping[str, PlannerSetting]
 ) -> list[Candidate]:
     otherwise = [one for one in tried if one.why in (OverrideReason.CHANGED_DEFAULT, OverrideReason.OTHER_VALUE)]

@@ -79,7 +79,7 @@ class ResultsWriter:
 
     def _open(self) -> Results:
         if self._results is None:
-            self._results = self._begin() if self._earlier is None else self._go_on(self._earlier)
+            self._results = self._begin() if self._earlier is None else self._resume(self._earlier)
             self._stack.callback(self._results.close)
         return self._results
 
@@ -89,7 +89,7 @@ class ResultsWriter:
         self._begins()
         return Results.begin(self._folder, hidden.fact, hidden.contexts, self._facts)
 
-    def _go_on(self, earlier: StoredStudy) -> Results:
+    def _resume(self, earlier: StoredStudy) -> Results:
         results = Results(self._folder)
         if earlier.study != study_without_secrets(self._study.fact):
             # Its texts and quantities of interest may have changed; its contexts have not.

@@ -237,7 +237,7 @@ def labels_of_loaded(earlier: StoredStudy) -> frozenset[str]:
     return frozenset(earlier.facts.get(LOADED, ()))
 
 
-def worn_before(earlier: StoredStudy, study: Study) -> frozenset[ServerName]:
+def changed_servers(earlier: StoredStudy, study: Study) -> frozenset[ServerName]:
     """Return the loaded external servers whose data the study's loads have changed since, or may have."""
     may_have = _running_servers(study, [_may_have_written(one) for one in earlier.contexts])
     return loaded_before(earlier, study) & may_have

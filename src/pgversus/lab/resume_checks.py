@@ -12,7 +12,7 @@ from typing import Any
 
 from pgversus.builds.compile import built
 from pgversus.builds.model import FROM_SOURCE, Build, name_of_key
-from pgversus.builds.orders import as_asked
+from pgversus.builds.orders import normalised_name
 from pgversus.errors import StoreError, StudyError
 from pgversus.host.directories import Cache
 from pgversus.host.files import file_sha256
@@ -78,7 +78,9 @@ def compilers_before(
         build = built(cache, name_of_key(fact["artifact_sha256"])) if fact.get("origin") == FROM_SOURCE else None
         if build is not None and build.made_from is not None:
             # A plain release is built from source if another server of the study is.
-            found[SourceBuild(source=one) if isinstance(one, Release) else as_asked(one)] = build.made_from.compiler
+            found[SourceBuild(source=one) if isinstance(one, Release) else normalised_name(one)] = (
+                build.made_from.compiler
+            )
     return found
 
 

@@ -25,17 +25,17 @@ from pgversus.host.run_directory import RunDirectory
 from pgversus.lab.attribution import attribute
 from pgversus.lab.load_runner import ExplainArms
 from pgversus.lab.load_windows import clock
-from pgversus.lab.plan_capture import Explainer, explained_counterfactual, explained_or_why_not
+from pgversus.lab.plan_capture import Explainer, capture_or_reason, explained_counterfactual
 from pgversus.lab.resources import RunResources, open_resources
 from pgversus.lab.results_writer import ResultsWriter, keep_server_logs
 from pgversus.lab.resume import (
     EarlierResults,
     ResultsFolder,
+    changed_servers,
     check_same_study,
     is_same_question,
     loaded_before,
     results_folder,
-    worn_before,
 )
 from pgversus.lab.resume_checks import (
     build_facts,
@@ -65,7 +65,7 @@ class StudyResources:
     resources: RunResources
     client: Client
     snapshots: Snapshots
-    worn_before: frozenset[ServerName]
+    changed_servers: frozenset[ServerName]
     """External servers whose data loads have changed since they were loaded, or may have."""
     kept_logs: Path | None
     """Where transaction logs are stored; None to discard them."""
@@ -94,7 +94,7 @@ def measure(
             progress=shared.progress,
             stack=stack,
             kept_logs=shared.kept_logs,
-            worn_before=shared.worn_before,
+            changed_servers=shared.changed_servers,
             explain=explain,
         )
         states = _states(study, earlier)
@@ -193,12 +193,12 @@ def _run(study: Study, options: RunOptions, folder: ResultsFolder, progress: Pro
         # A comparison that cannot be resumed leaves nothing behind if it fails before its first block.
         note_loaded = (lambda _: None) if options.earlier is EarlierResults.REFUSE else writer.keep_loaded
         before = frozenset() if earlier is None else loaded_before(earlier, study)
-        explain = partial(explained_or_why_not, _explainer(resources, options, progress)) if options.plans else None
+        explain = partial(capture_or_reason, _explainer(resources, options, progress)) if options.plans else None
         shared = StudyResources(
             resources=resources,
             client=options.client,
             snapshots=resources.snapshots(options.client, progress, loaded_before=before, note_loaded=note_loaded),
-            worn_before=frozenset() if earlier is None else worn_before(earlier, study),
+            changed_servers=frozenset() if earlier is None else changed_servers(earlier, study),
             kept_logs=options.results / "transaction-logs" if options.keep_logs else None,
             progress=progress,
         )

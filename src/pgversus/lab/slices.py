@@ -380,7 +380,7 @@ class _Session:
         lengths_s = [(stop.end - begin) / 1e6 for begin, stop in zip(self._begins, self._stops[1:], strict=True)]
         latency_s = self._mean_latency_s(found, sum(lengths_s))
         windows = [_window(one, length_s, latency_s) for one, length_s in zip(found, lengths_s, strict=True)]
-        was_disturbed = self._time_was_lost or self._running.was_meddled_with or has_other_clock
+        was_disturbed = self._time_was_lost or self._running.was_signalled or has_other_clock
         was_disturbed = was_disturbed or clocks_disagree(self._opened, now())
         counters = self._counters_of_a_window(finished, windows, summary.transactions)
         windows = [replace(one, counters=counters, was_disturbed=was_disturbed) for one in windows]

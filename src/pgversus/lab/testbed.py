@@ -66,13 +66,13 @@ class PostgresTestbed:
         progress: Progress,
         stack: ExitStack,
         kept_logs: Path | None,
-        worn_before: frozenset[ServerName] = frozenset(),
+        changed_servers: frozenset[ServerName] = frozenset(),
         explain: ExplainArms | None = None,
     ) -> None:
         """snapshots: of this run. common: settings of every server of the run.
 
         stack: stops all servers and removes their data at its end. kept_logs: where transaction logs are stored; None
-        to discard them. worn_before: external servers whose data loads of this study have changed since they were
+        to discard them. changed_servers: external servers whose data loads of this study have changed since they were
         loaded, or may have, so that they differ from the loaded data and from each other. explain: captures plans on a
         context's running servers; None to skip this.
         """
@@ -85,7 +85,7 @@ class PostgresTestbed:
         self._kept_logs = kept_logs
         self._explain = explain
         self._common = common
-        self._worn_before = worn_before
+        self._changed_servers = changed_servers
         self._snapshots = snapshots
         self._sets: dict[tuple[_ArmKey, ...], ServerSet] = {}
         self._scripts: dict[PgbenchWorkload, tuple[Path | None, ...]] = {}
@@ -112,7 +112,7 @@ class PostgresTestbed:
         self._forget_other_copies(servers)
         workload_runner = self._workload_runner(context, servers, snapshots)
         preparation = self._try_out(context, workload_runner, snapshots) if known is None else known
-        if known is not None and not self._is_worn(arms):
+        if known is not None and not self._has_changed_data(arms):
             check_same_data(context, known, snapshots)
         trial_runner = workload_runner.trial_runner(preparation)
         self._ready[context.number] = _Ready(servers=servers, trial_runner=trial_runner, preparation=preparation)
@@ -164,12 +164,12 @@ class PostgresTestbed:
         _check_external_servers(context)
         arms = context.comparison.arms
         snapshots = tuple(self._snapshots.get(arm, self._builds[arm.server]) for arm in arms)
-        if not self._is_worn(arms):
+        if not self._has_changed_data(arms):
             check_equal(arms, snapshots)
         return snapshots, self._server_set(context, snapshots)
 
-    def _is_worn(self, arms: Sequence[Arm]) -> bool:
-        return any(arm.server in self._worn_before for arm in arms)
+    def _has_changed_data(self, arms: Sequence[Arm]) -> bool:
+        return any(arm.server in self._changed_servers for arm in arms)
 
     def _server_set(self, context: Context, snapshots: Sequence[Snapshot]) -> ServerSet:
         arms = context.comparison.arms

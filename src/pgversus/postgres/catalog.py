@@ -74,7 +74,7 @@ class TableDigest:
     digest: str
 
 
-def ask_cheaply(connection: Connection) -> None:
+def disable_jit_and_logging(connection: Connection) -> None:
     """Disable JIT and statement logging in this session, which an arm's settings may enable."""
     calls = ", ".join(f"set_config('{name}', '{value}', false)" for name, value in _CHEAP.items())
     connection.execute(f"SELECT {calls}".encode())

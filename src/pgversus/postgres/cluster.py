@@ -54,7 +54,7 @@ def make_cluster(build: Build, directory: Path, user: ServerUser) -> Cluster:
     """Create a cluster in directory/data; ServerError with the output of initdb if that fails."""
     data_directory = make_home(directory)
     make_directory(data_directory, 0o700)
-    user.give(data_directory)
+    user.change_owner(data_directory)
     arguments = [str(build.program("initdb")), "-D", str(data_directory), *INITDB_OPTIONS]
     finished = run(arguments, user=user, directory=directory)
     if not finished.succeeded:

@@ -46,7 +46,7 @@ class LoadSessions:
         elsewhere = conninfo.make_conninfo(target.conninfo, dbname=_DATABASE)
         self._connection = self._stack.enter_context(connect(replace(target, conninfo=elsewhere)))
         try:
-            catalog.ask_cheaply(self._connection)
+            catalog.disable_jit_and_logging(self._connection)
         except psycopg.Error as error:
             self.close()
             raise question_failed(target, error) from error

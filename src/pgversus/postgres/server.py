@@ -175,7 +175,7 @@ class Server:
         lines = [f"include {quoted(str(included))}", *(f"{name} = {quoted(value)}" for name, value in settings.items())]
         file = self._log_file.with_suffix(".conf")
         write_private(file, "".join(f"{line}\n" for line in lines))
-        self.cluster.user.give(file)
+        self.cluster.user.change_owner(file)
         return file
 
     def _check_overruled(self, settings: Mapping[str, str]) -> None:

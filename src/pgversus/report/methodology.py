@@ -147,11 +147,11 @@ def study_lines(answer: StudyAnswer) -> list[str]:
     clients = [one.client for one in answers if one.comparison.workload.runs_pgbench]
     margins = (f"±{percent(one.comparison.design.margin)}" for one in answers)
     blocks = _("blocks of {windows} per arm", windows=windows_words(answers))
-    margin = _("margin {margin}, seed {seed}", margin=of_many(margins, either), seed=answer.study.seed)
+    margin = _("margin {margin}, seed {seed}", margin=shortened_list(margins, either), seed=answer.study.seed)
     return [
-        of_many(builds),
+        shortened_list(builds),
         *_changed_source(answers),
-        *([of_many(clients)] if clients else []),
+        *([shortened_list(clients)] if clients else []),
         *_host(answers[0]),
         listed([blocks, *_restarts(answers), margin]),
         *_own_blocks(answers, _OWN_BLOCKS_OF_STUDY),
@@ -316,7 +316,7 @@ def windows_words(answers: Iterable[Answer]) -> str:
         ranged = short
     places = {id(one) for one in ranged}
     parts = [_same_windows(one) for one in all_answers if id(one) not in places]
-    return of_many([*parts, *([_range_of_windows(ranged)] if ranged else [])], either)
+    return shortened_list([*parts, *([_range_of_windows(ranged)] if ranged else [])], either)
 
 
 def _range_of_windows(answers: Sequence[Answer]) -> str:
@@ -348,7 +348,7 @@ def _lengths(designs: Sequence[Design]) -> str:
     """Return the lengths of windows: each of a few, otherwise the shortest and the longest."""
     lengths = {window_length(design): design.window_s for design in designs}
     if len(lengths) <= _MOST_LENGTHS or any(design.window_transactions is not None for design in designs):
-        return of_many(lengths, either)
+        return shortened_list(lengths, either)
     shortest, *_between, longest = sorted(lengths, key=lengths.__getitem__)
     return _("{least} to {most}", least=shortest, most=longest)
 
@@ -380,7 +380,7 @@ def _restarts(answers: Iterable[Answer]) -> Iterator[str]:
         yield _("servers restarted for each block")
 
 
-def of_many(texts: Iterable[str], joined: Callable[[Iterable[str]], str] = listed) -> str:
+def shortened_list(texts: Iterable[str], joined: Callable[[Iterable[str]], str] = listed) -> str:
     """Return the distinct texts in order, limited to the first ones."""
     different = list(dict.fromkeys(texts))
     first, rest = joined(different[:_MOST_SHOWN]), len(different) - _MOST_SHOWN

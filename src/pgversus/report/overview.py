@@ -32,10 +32,12 @@ def verdict_rows(answer: StudyAnswer, most: int = sys.maxsize) -> list[VerdictRo
     most: maximum number of rows; if not all fit, differences take precedence.
     """
     found = [(one, result) for one in answer.answers for result in one.analysis.results]
-    return [verdict_row(*found[index]) for index in _most_telling([result.verdict for _unused, result in found], most)]
+    return [
+        verdict_row(*found[index]) for index in _most_informative([result.verdict for _unused, result in found], most)
+    ]
 
 
-def _most_telling(verdicts: Sequence[Verdict], most: int) -> list[int]:
+def _most_informative(verdicts: Sequence[Verdict], most: int) -> list[int]:
     """Return the indexes of the `most` most important verdicts, in order."""
     if len(verdicts) <= most:
         return list(range(len(verdicts)))

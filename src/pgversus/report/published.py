@@ -59,7 +59,7 @@ class PublishedRatio:
 def published_ratios(answer: StudyAnswer) -> list[PublishedRatio]:
     """Return a row for each verdict with published figures, in the order of the study."""
     figures = read_figures(answer.study.published) if answer.study.published else ()
-    found = (_held_against(one, result, figures) for one in answer.answers for result in one.analysis.results)
+    found = (_compare_published(one, result, figures) for one in answer.answers for result in one.analysis.results)
     return [row for row in found if row is not None]
 
 
@@ -100,7 +100,7 @@ def replication(measured: Estimate | None, published: float, margin: float, metr
     return Replication.SAME_DIRECTION if is_same else Replication.NOT_REPLICATED
 
 
-def _held_against(one: Answer, result: ContenderResult, figures: Figures) -> PublishedRatio | None:
+def _compare_published(one: Answer, result: ContenderResult, figures: Figures) -> PublishedRatio | None:
     comparison = one.comparison
     contender = comparison.arms[result.contender].label
     metric = comparison.workload.main_metric

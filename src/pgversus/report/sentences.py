@@ -146,7 +146,7 @@ def _undecided(answer: Answer, result: ContenderResult) -> str:
             furthest=_furthest(ratio.low, ratio.high),
             **names,
         )
-    return together(body, _what_next(answer, result))
+    return together(body, _next_step(answer, result))
 
 
 def _furthest(low: float, high: float) -> str:
@@ -192,7 +192,7 @@ _ENDED = {
 }
 
 
-def _what_next(answer: Answer, result: ContenderResult) -> str:
+def _next_step(answer: Answer, result: ContenderResult) -> str:
     """Return how much more time a verdict needs, or that more time will not suffice."""
     design = answer.comparison.design
     needed = blocks_needed(result, answer.comparison, answer.rule)

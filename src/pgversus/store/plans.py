@@ -109,8 +109,8 @@ def read_plans(database: sqlite3.Connection, context: int, *, arms: int) -> Capt
     numbers = {tuple(one.statement.number for one in arm.statements) for arm in captured}
     if [arm for arm, *_ in found] != list(range(arms)) or len(numbers) > 1 or len(sampled) not in (0, arms):
         raise ValueError(f"the plans of context {context} are not for the same statements on all of its arms")
-    undoings = tuple(tuple(undone_by[arm]) for arm in range(1, arms))
-    return CapturedPlans(arms=captured, undone_by=undoings, is_searched=bool(found[0][3]), sampled=sampled)
+    overrides = tuple(tuple(undone_by[arm]) for arm in range(1, arms))
+    return CapturedPlans(arms=captured, undone_by=overrides, is_searched=bool(found[0][3]), sampled=sampled)
 
 
 def checked_contexts(database: sqlite3.Connection) -> frozenset[int]:

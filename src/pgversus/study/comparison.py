@@ -201,7 +201,7 @@ def with_equal_bytes(arms: Iterable[Arm]) -> tuple[Arm, ...]:
     options = [_options(arm) for arm in given]
     if all(one == NO_OPTIONS for one in options):
         return given
-    _check_numbers(given, _counted_otherwise(options))
+    _check_numbers(given, _block_counted_settings(options))
     return tuple(_with_equal_bytes(arm, one) for arm, one in zip(given, options, strict=True))
 
 
@@ -209,7 +209,7 @@ def _options(arm: Arm) -> BuildOptions:
     return arm.server.options if isinstance(arm.server, SourceBuild) else NO_OPTIONS
 
 
-def _counted_otherwise(options: Sequence[BuildOptions]) -> frozenset[str]:
+def _block_counted_settings(options: Sequence[BuildOptions]) -> frozenset[str]:
     """Return the settings for which one number means different amounts on these builds."""
     names = _IN_BLOCKS if len({one.block_size_kb for one in options}) > 1 else frozenset()
     return names | (_IN_WAL_BLOCKS if len({one.wal_block_size_kb for one in options}) > 1 else frozenset())

@@ -52,11 +52,11 @@ def _cost_of_load(label: str, description: str, unit: CounterUnit = CounterUnit.
     return Counter(unit=unit, per_transaction=True, more_is_better=False, label=label, description=description)
 
 
-def _aside(label: str, description: str, unit: CounterUnit = CounterUnit.COUNT) -> Counter:
+def _uncompared(label: str, description: str, unit: CounterUnit = CounterUnit.COUNT) -> Counter:
     return Counter(unit=unit, per_transaction=False, more_is_better=None, label=label, description=description)
 
 
-def _cost_aside(label: str, description: str, unit: CounterUnit = CounterUnit.COUNT) -> Counter:
+def _uncompared_cost(label: str, description: str, unit: CounterUnit = CounterUnit.COUNT) -> Counter:
     return Counter(unit=unit, per_transaction=False, more_is_better=False, label=label, description=description)
 
 
@@ -85,19 +85,19 @@ _CLUSTER = {
     "wal_bytes": _cost_of_load(N_("WAL size"), "WAL generated", _BYTES),
     "wal_records": _cost_of_load(N_("WAL records"), "WAL records"),
     "wal_full_page_images": _cost_of_load(N_("WAL full-page images"), "full-page images in WAL"),
-    "checkpoints_timed": _aside(N_("timed checkpoints"), "scheduled checkpoints, including skipped ones"),
-    "checkpoints_requested": _aside(
+    "checkpoints_timed": _uncompared(N_("timed checkpoints"), "scheduled checkpoints, including skipped ones"),
+    "checkpoints_requested": _uncompared(
         N_("requested checkpoints"), "checkpoints requested by the amount of WAL or by a command"
     ),
-    "checkpoint_buffers_written": _aside(N_("pages written by checkpoints"), "pages written by checkpoints"),
-    "checkpoint_write_s": _aside(N_("checkpoint write time"), "time spent writing files in checkpoints", _SECONDS),
-    "checkpoint_sync_s": _aside(N_("checkpoint sync time"), "time spent syncing files in checkpoints", _SECONDS),
-    "background_buffers_written": _aside(
+    "checkpoint_buffers_written": _uncompared(N_("pages written by checkpoints"), "pages written by checkpoints"),
+    "checkpoint_write_s": _uncompared(N_("checkpoint write time"), "time spent writing files in checkpoints", _SECONDS),
+    "checkpoint_sync_s": _uncompared(N_("checkpoint sync time"), "time spent syncing files in checkpoints", _SECONDS),
+    "background_buffers_written": _uncompared(
         N_("pages written by the background writer"), "pages written by the background writer"
     ),
     "buffers_allocated": _of_load(N_("buffers allocated"), "buffers allocated"),
-    "autovacuum_runs": _aside(N_("autovacuum runs"), "autovacuum runs on tables of the database"),
-    "autoanalyze_runs": _aside(N_("autoanalyze runs"), "autoanalyze runs on tables of the database"),
+    "autovacuum_runs": _uncompared(N_("autovacuum runs"), "autovacuum runs on tables of the database"),
+    "autoanalyze_runs": _uncompared(N_("autoanalyze runs"), "autoanalyze runs on tables of the database"),
 }
 
 
@@ -157,32 +157,36 @@ _PROCESSES = {
     ),
     "client_cpu_s": _cost_of_load(N_("pgbench CPU time"), "user and system CPU time of the client (pgbench)", _SECONDS),
     "client_cpu_user_s": _cost_of_load(N_("pgbench user CPU time"), "user CPU time of the client (pgbench)", _SECONDS),
-    "server_memory_peak_bytes": _cost_aside(
+    "server_memory_peak_bytes": _uncompared_cost(
         N_("peak server memory"), "peak memory of all processes of the server together", _BYTES
     ),
-    "session_memory_peak_bytes": _cost_aside(
+    "session_memory_peak_bytes": _uncompared_cost(
         N_("peak session memory"),
         "peak memory of the operation's server process, including the shared buffers that it touched",
         _BYTES,
     ),
-    "data_bytes": _cost_aside(N_("database size"), "size of the database before its load", _BYTES),
+    "data_bytes": _uncompared_cost(N_("database size"), "size of the database before its load", _BYTES),
 }
 
 _HOST = {
-    "host_cpu_s": _cost_aside(N_("host CPU time"), "CPU time of all processes on the host", _SECONDS),
-    "host_cpu_user_s": _cost_aside(N_("host user CPU time"), "user CPU time of all processes on the host", _SECONDS),
-    DISTURBED_WINDOWS: _cost_aside(
+    "host_cpu_s": _uncompared_cost(N_("host CPU time"), "CPU time of all processes on the host", _SECONDS),
+    "host_cpu_user_s": _uncompared_cost(
+        N_("host user CPU time"), "user CPU time of all processes on the host", _SECONDS
+    ),
+    DISTURBED_WINDOWS: _uncompared_cost(
         N_("disturbed windows"),
         "windows that count although disturbed: their block was out of repetitions; absent if none",
     ),
-    "host_steal_s": _cost_aside(N_("stolen CPU time"), "CPU time that the hypervisor gave to other guests", _SECONDS),
-    "host_iowait_s": _cost_aside(
+    "host_steal_s": _uncompared_cost(
+        N_("stolen CPU time"), "CPU time that the hypervisor gave to other guests", _SECONDS
+    ),
+    "host_iowait_s": _uncompared_cost(
         N_("I/O wait of the host"), "time that CPUs were idle while a process waited for disk", _SECONDS
     ),
     "context_switches": _cost_of_load(N_("context switches"), "context switches on the host"),
-    "pressure_cpu_s": _cost_aside(N_("CPU pressure"), "time that at least one process waited for a CPU", _SECONDS),
-    "pressure_io_s": _cost_aside(N_("I/O pressure"), "time that at least one process waited for disk", _SECONDS),
-    "pressure_memory_s": _cost_aside(
+    "pressure_cpu_s": _uncompared_cost(N_("CPU pressure"), "time that at least one process waited for a CPU", _SECONDS),
+    "pressure_io_s": _uncompared_cost(N_("I/O pressure"), "time that at least one process waited for disk", _SECONDS),
+    "pressure_memory_s": _uncompared_cost(
         N_("memory pressure"), "time that at least one process waited for memory", _SECONDS
     ),
     "disk_read_bytes": _cost_of_load(
@@ -193,50 +197,54 @@ _HOST = {
     ),
     "disk_reads": _cost_of_load(N_("disk reads"), "reads from the disk that holds the data"),
     "disk_writes": _cost_of_load(N_("disk writes"), "writes to the disk that holds the data"),
-    "cpu_throttled_s": _cost_aside(
+    "cpu_throttled_s": _uncompared_cost(
         N_("CPU throttling"), "time that a CPU limit throttled pgversus and its servers", _SECONDS
     ),
 }
 
 _VACUUM = {
-    "vacuum_index_scans": _cost_aside(N_("index scans of VACUUM"), "index scans by VACUUM"),
-    "vacuum_pages_scanned": _cost_aside(N_("pages scanned by VACUUM"), "table pages scanned by VACUUM"),
-    "vacuum_pages_removed": _aside(N_("pages removed by VACUUM"), "pages truncated from the ends of tables by VACUUM"),
-    "vacuum_pages_frozen": _aside(N_("pages frozen by VACUUM"), "pages in which VACUUM froze rows; from 16"),
-    "vacuum_tuples_removed": _aside(N_("dead rows removed by VACUUM"), "dead rows removed by VACUUM"),
-    "vacuum_tuples_remain": _aside(
+    "vacuum_index_scans": _uncompared_cost(N_("index scans of VACUUM"), "index scans by VACUUM"),
+    "vacuum_pages_scanned": _uncompared_cost(N_("pages scanned by VACUUM"), "table pages scanned by VACUUM"),
+    "vacuum_pages_removed": _uncompared(
+        N_("pages removed by VACUUM"), "pages truncated from the ends of tables by VACUUM"
+    ),
+    "vacuum_pages_frozen": _uncompared(N_("pages frozen by VACUUM"), "pages in which VACUUM froze rows; from 16"),
+    "vacuum_tuples_removed": _uncompared(N_("dead rows removed by VACUUM"), "dead rows removed by VACUUM"),
+    "vacuum_tuples_remain": _uncompared(
         N_("rows left by VACUUM"), "rows remaining after VACUUM, by its own estimate; from 15"
     ),
-    "vacuum_tuples_not_yet_removable": _aside(
+    "vacuum_tuples_not_yet_removable": _uncompared(
         N_("dead rows not yet removable"), "dead rows kept by VACUUM because a transaction may still see them"
     ),
-    "vacuum_tuples_frozen": _aside(N_("rows frozen by VACUUM"), "rows frozen by VACUUM; from 16"),
-    "vacuum_dead_items_removed": _aside(
+    "vacuum_tuples_frozen": _uncompared(N_("rows frozen by VACUUM"), "rows frozen by VACUUM; from 16"),
+    "vacuum_dead_items_removed": _uncompared(
         N_("dead item identifiers removed"), "dead item identifiers removed by VACUUM after their index entries"
     ),
-    "vacuum_buffers_hit": _aside(
+    "vacuum_buffers_hit": _uncompared(
         N_("shared buffer hits of VACUUM"), "pages found in shared buffers by VACUUM; from 15"
     ),
-    "vacuum_buffers_read": _cost_aside(
+    "vacuum_buffers_read": _uncompared_cost(
         N_("pages read by VACUUM"), "pages read from the operating system by VACUUM; from 15"
     ),
-    "vacuum_buffers_dirtied": _cost_aside(N_("pages dirtied by VACUUM"), "clean pages modified by VACUUM; from 15"),
-    "vacuum_wal_records": _cost_aside(N_("WAL records of VACUUM"), "WAL records generated by VACUUM; from 15"),
-    "vacuum_wal_full_page_images": _cost_aside(
+    "vacuum_buffers_dirtied": _uncompared_cost(
+        N_("pages dirtied by VACUUM"), "clean pages modified by VACUUM; from 15"
+    ),
+    "vacuum_wal_records": _uncompared_cost(N_("WAL records of VACUUM"), "WAL records generated by VACUUM; from 15"),
+    "vacuum_wal_full_page_images": _uncompared_cost(
         N_("WAL full-page images of VACUUM"), "full-page images in WAL generated by VACUUM; from 15"
     ),
-    "vacuum_wal_bytes": _cost_aside(N_("WAL size of VACUUM"), "WAL generated by VACUUM; from 15", _BYTES),
-    "vacuum_read_io_s": _cost_aside(
+    "vacuum_wal_bytes": _uncompared_cost(N_("WAL size of VACUUM"), "WAL generated by VACUUM; from 15", _BYTES),
+    "vacuum_read_io_s": _uncompared_cost(
         N_("read time of VACUUM"), "time spent reading by VACUUM, if track_io_timing is on; from 15", _SECONDS
     ),
-    "vacuum_write_io_s": _cost_aside(
+    "vacuum_write_io_s": _uncompared_cost(
         N_("write time of VACUUM"), "time spent writing by VACUUM, if track_io_timing is on; from 15", _SECONDS
     ),
-    "vacuum_cpu_user_s": _cost_aside(N_("user CPU time of VACUUM"), "user CPU time of VACUUM's session", _SECONDS),
-    "vacuum_cpu_system_s": _cost_aside(
+    "vacuum_cpu_user_s": _uncompared_cost(N_("user CPU time of VACUUM"), "user CPU time of VACUUM's session", _SECONDS),
+    "vacuum_cpu_system_s": _uncompared_cost(
         N_("system CPU time of VACUUM"), "system CPU time of VACUUM's session", _SECONDS
     ),
-    "vacuum_elapsed_s": _cost_aside(N_("elapsed time of VACUUM"), "elapsed time reported by VACUUM", _SECONDS),
+    "vacuum_elapsed_s": _uncompared_cost(N_("elapsed time of VACUUM"), "elapsed time reported by VACUUM", _SECONDS),
 }
 
 REPORTED_BY_VACUUM = frozenset(_VACUUM)

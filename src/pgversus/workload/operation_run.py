@@ -289,7 +289,7 @@ def _run_program(step: Step, target: Target, environment: OperationEnvironment, 
         code = finished.exit_code
         how = f"exit code {code}" if code >= 0 else f"ended by signal {-code}"
         words = finished.stderr.strip()
-        raise TrialFailedError("\n".join(filter(None, (f"{how}. {words}".strip(), user.way_out(words)))))
+        raise TrialFailedError("\n".join(filter(None, (f"{how}. {words}".strip(), user.run_as_hint(words)))))
     return _Ended(seconds=seconds, output=output, cpu_s=finished.cpu_s, cpu_user_s=finished.cpu_user_s)
 
 

@@ -51,7 +51,7 @@ def write_scripts(workload: PgbenchWorkload, directory: Path, user: ServerUser) 
     """Write each script of the mix to a file that only pgbench's user can read; None for the built-ins."""
     # The directory belongs to root, since root must not write where that user can.
     make_directory(directory, PRIVATE_DIRECTORY)
-    user.let_through(directory)
+    user.grant_access(directory)
     files: list[Path | None] = []
     for index, script in enumerate(workload.scripts):
         if script.text is None:

@@ -158,7 +158,7 @@ def statements_of(workload: PgbenchWorkload, client: Client, target: Target, scr
     fails.
     """
     make_directory(scratch, PRIVATE_DIRECTORY)
-    client.user.let_through(scratch)
+    client.user.grant_access(scratch)
     found = []
     for script in workload.scripts:
         file = scratch / "sent.sql"

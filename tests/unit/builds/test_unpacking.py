@@ -326,7 +326,7 @@ def in_child(work: Callable[[], None], tmp_path: Path) -> Path:
     """Run some work in the unpacking process, with an archive open, and return its directory."""
     place = tmp_path / "place"
     place.mkdir()
-    USER.give(place)
+    USER.change_owner(place)
     with (tmp_path / "archive").open("wb") as archive:
         _in_child(work, place, USER, archive_fd=archive.fileno())
     return place

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pgversus.builds.model import Build
-from pgversus.data.snapshot_key import SnapshotKey, snapshot_key, takes_from_elsewhere
+from pgversus.data.snapshot_key import SnapshotKey, has_external_inputs, snapshot_key
 from pgversus.host.files import file_sha256
 from pgversus.postgres.client import Client
 from pgversus.study.dataset import Dataset, SetupFile
@@ -91,7 +91,7 @@ def test_a_build_of_the_user_is_identified_by_its_program(tmp_path: Path) -> Non
     ],
 )
 def test_sql_that_depends_on_more_than_its_text_is_not_cached(text: str) -> None:
-    assert takes_from_elsewhere(text)
+    assert has_external_inputs(text)
     assert snapshot_key(Dataset(setup_files=(replace(SETUP, text=text),)), BUILD, CLIENT, {}) is None
 
 
@@ -108,7 +108,7 @@ def test_sql_that_depends_on_more_than_its_text_is_not_cached(text: str) -> None
     ],
 )
 def test_sql_that_depends_only_on_its_text_is_cached(text: str) -> None:
-    assert not takes_from_elsewhere(text)
+    assert not has_external_inputs(text)
 
 
 def test_files_on_disk_are_inspected(tmp_path: Path) -> None:
@@ -127,9 +127,9 @@ def test_files_on_disk_are_inspected(tmp_path: Path) -> None:
 )
 def test_a_long_file_is_inspected_quickly(piece: str) -> None:
     with processor_time():
-        assert takes_from_elsewhere(piece * (100_000 // len(piece))) in (True, False)
+        assert has_external_inputs(piece * (100_000 // len(piece))) in (True, False)
 
 
 def test_copy_and_its_source_are_in_one_statement() -> None:
-    assert not takes_from_elsewhere("COPY t FROM stdin; SELECT x FROM 'y'")
-    assert takes_from_elsewhere("COPY t -- all\n FROM\n 'y'")
+    assert not has_external_inputs("COPY t FROM stdin; SELECT x FROM 'y'")
+    assert has_external_inputs("COPY t -- all\n FROM\n 'y'")

@@ -62,12 +62,12 @@ def test_a_stop_by_another_process_is_detected(
     program.resume()
     program.stop()
     program.resume()
-    assert not program.was_meddled_with
+    assert not program.was_signalled
     for number in meddle:
         os.kill(program.pid, number)
         time.sleep(0.05)
     program.stop()
-    assert program.was_meddled_with
+    assert program.was_signalled
     program.resume()
     size = written.stat().st_size
     time.sleep(0.1)
@@ -79,7 +79,7 @@ def test_a_continue_by_another_process_is_detected(counting: tuple[PausableProgr
     program.stop()
     os.kill(program.pid, signal.SIGCONT)
     program.resume()
-    assert program.was_meddled_with
+    assert program.was_signalled
 
 
 def test_a_stopped_program_ends_on_its_signal(counting: tuple[PausableProgram, Path]) -> None:

@@ -104,7 +104,7 @@ def test_a_server_that_does_not_match_the_request_is_refused(
     with pytest.raises(BuildError) as caught:
         check_same_build("17+x", build(options), server)
     error = caught.value
-    assert (error.slug, error.where, error.found, error.expected) == ("build-not-as-asked", "17+x", found, expected)
+    assert (error.slug, error.where, error.found, error.expected) == ("build-mismatch", "17+x", found, expected)
     assert "pgversus servers remove source-1" in error.to_do
 
 

@@ -12,11 +12,11 @@ from pgversus.answers.read import state_so_far
 from pgversus.errors import StoreError
 from pgversus.lab.results_writer import ResultsWriter
 from pgversus.lab.resume import (
+    changed_servers,
     changes_between,
     check_same_study,
     loaded_before,
     without_secrets,
-    worn_before,
 )
 from pgversus.records.preparation import Preparation
 from pgversus.store.folder import holds_results
@@ -185,11 +185,11 @@ def test_external_servers_loaded_or_changed_by_an_earlier_run_are_known_with_pas
     running = on_running_servers(asked, uris)
     earlier = stored(running, prepared(writes=False), prepared(writes=True))
     assert loaded_before(earlier, running) == set(uris[:2])
-    assert worn_before(earlier, running) == {uris[1]}
+    assert changed_servers(earlier, running) == {uris[1]}
     block = rate_block(1, 100.0, 100.0)
     trials = {arm: trial._replace(counters={"tuples_updated": 1.0}) for arm, trial in block.trials.items()}
     first = replace(earlier.contexts[0], blocks=(block._replace(trials=trials),))
-    assert worn_before(replace(earlier, contexts=(first, *earlier.contexts[1:])), running) == set(uris[:2])
+    assert changed_servers(replace(earlier, contexts=(first, *earlier.contexts[1:])), running) == set(uris[:2])
 
 
 def test_a_load_possibly_tried_when_the_run_ended_may_have_changed_the_data() -> None:
@@ -197,8 +197,8 @@ def test_a_load_possibly_tried_when_the_run_ended_may_have_changed_the_data() ->
     uri = RunningServer(uri="postgresql://db.example/app")
     running = on_running_servers(asked, [uri, uri])
     reads = prepared(writes=False)
-    assert worn_before(stored(running, reads), running) == {uri}
-    assert worn_before(stored(running, reads, reads), running) == set()
+    assert changed_servers(stored(running, reads), running) == {uri}
+    assert changed_servers(stored(running, reads, reads), running) == set()
 
 
 def test_a_server_loaded_before_the_first_preparation_ended_is_known(tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ def test_a_server_loaded_before_the_first_preparation_ended_is_known(tmp_path: P
     earlier = read_results(tmp_path)
     assert loaded_before(earlier, running) == set(uris[:2])
     # Its load may have been tried.
-    assert worn_before(earlier, running) == set(uris[:2])
+    assert changed_servers(earlier, running) == set(uris[:2])
     assert PASSWORD not in repr(earlier)
 
 

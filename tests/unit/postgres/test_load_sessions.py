@@ -21,7 +21,7 @@ def test_a_clock_set_back_does_not_prolong_the_wait_for_the_next_slice(
         process=1, is_active=False, waits=False, began=now + server_ahead_s - 1, changed=now + server_ahead_s
     )
     monkeypatch.setattr(load_sessions, "connect", lambda _: _Nothing())
-    monkeypatch.setattr(catalog, "ask_cheaply", lambda _: None)
+    monkeypatch.setattr(catalog, "disable_jit_and_logging", lambda _: None)
     monkeypatch.setattr(catalog, "sessions_of_load", lambda *_: [session])
     sessions = LoadSessions(Target(conninfo="dbname=x"))
     began = time.monotonic()

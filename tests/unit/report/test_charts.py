@@ -8,7 +8,7 @@ import pytest
 
 from pgversus.report.charts.chart import chart_name, log_ticks, plain, quoted, ratio_domain, ratio_labels, ratio_ticks
 from pgversus.report.charts.curves import latency_chart, run_order
-from pgversus.report.charts.theme import _LIGHT_AND_DARK, SERIES, SIGNS, on_paper
+from pgversus.report.charts.theme import _LIGHT_AND_DARK, SERIES, SIGNS, print_theme
 from pgversus.report.charts.verdicts import forests, heat_chart
 from pgversus.report.overview import worst_first
 from pgversus.report.sweeps import heat_maps
@@ -53,7 +53,7 @@ def test_every_verdict_has_its_own_sign() -> None:
 
 
 def test_a_picture_has_colours_instead_of_their_names() -> None:
-    assert on_paper({"a": ["var(--s1)", {"b": "transparent"}], "c": 1, "d": "x"}) == {
+    assert print_theme({"a": ["var(--s1)", {"b": "transparent"}], "c": 1, "d": "x"}) == {
         "a": [_LIGHT_AND_DARK["s1"][0], {"b": "#ffffff"}],
         "c": 1,
         "d": "x",

@@ -56,11 +56,11 @@ def of_each_metric(answers: Iterable[Answer]) -> dict[Metric, list[Answer]]:
 
 
 def published_heads() -> tuple[str, ...]:
-    """Return the headings of published_beside()."""
+    """Return the headings of published_columns()."""
     return _("published"), _("published ratio"), _("replication")
 
 
-def published_beside(known: Published, one: Answer, arm: int) -> tuple[str, str, str]:
+def published_columns(known: Published, one: Answer, arm: int) -> tuple[str, str, str]:
     """Return the published figure of an arm, its ratio, and the replication; empty if nothing was published."""
     place, label = one.context.label, one.comparison.arms[arm].label
     if arm == BASELINE:

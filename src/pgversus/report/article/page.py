@@ -16,8 +16,8 @@ from pgversus.report.article.figures import (
     capped,
     cases,
     of_each_metric,
-    published_beside,
     published_by_verdict,
+    published_columns,
     ratio_cells,
     ratio_heads,
 )
@@ -82,7 +82,7 @@ def _measured(one: Answer, known: Published) -> Iterator[tuple[str, ...]]:
     for result in one.analysis.results:
         levels = result.levels.get(metric)
         shown = [level_text(metric, value) for value in levels] if levels else ["", ""]
-        _unused, published, replicated = published_beside(known, one, result.contender)
+        _unused, published, replicated = published_columns(known, one, result.contender)
         names = (_called(one), labels[BASELINE], labels[result.contender])
         yield *names, *shown, *ratio_cells(one, result.contender), published, replicated
 

@@ -11,7 +11,7 @@ from pgversus.report.article.figures import (
     interval_text,
     level,
     of_each_metric,
-    published_beside,
+    published_columns,
     published_heads,
     ratio_cells,
     ratio_heads,
@@ -39,7 +39,7 @@ def pair_tables(case: Case, known: Published) -> Iterator[str]:
             _value(one, arm.index, Metric.TPS),
             _value(one, arm.index, Metric.LATENCY_MEAN),
             *ratio_cells(one, arm.index),
-            *published_beside(known, one, arm.index),
+            *published_columns(known, one, arm.index),
         )
         for arm in one.comparison.arms
     ]
@@ -78,7 +78,7 @@ def _distributions(case: Case) -> Iterator[tuple[str, ...]]:
 def _ratios(case: Case, answers: Sequence[Answer], known: Published) -> Iterator[tuple[str, ...]]:
     for one in answers:
         for arm in one.comparison.arms:
-            tps, published = _value(one, arm.index, Metric.TPS), published_beside(known, one, arm.index)
+            tps, published = _value(one, arm.index, Metric.TPS), published_columns(known, one, arm.index)
             yield *_place(case, one), arm.label, tps, *ratio_cells(one, arm.index), *published
 
 
@@ -154,7 +154,7 @@ def _minimums(case: Case, one: Answer, arm: Arm) -> Iterator[Sequence[str]]:
 
 
 def _cells(
-    case: Case, one: Answer, arm: Arm, quantity: Quantity, of_many: Callable[[Sequence[float]], float]
+    case: Case, one: Answer, arm: Arm, quantity: Quantity, summarise: Callable[[Sequence[float]], float]
 ) -> Iterator[str]:
     """Yield the factors, the number of trials, the times of baseline and contender, and the difference."""
     yield from (level(one, factor) for factor in case.factors)
@@ -165,7 +165,7 @@ def _cells(
     if not times:
         yield from ("", "", "")
         return
-    old, new = (_MS * of_many([pair[side] for pair in times]) for side in (0, 1))
+    old, new = (_MS * summarise([pair[side] for pair in times]) for side in (0, 1))
     yield from (significant(old, 5), significant(new, 5), _signed(new - old))
 
 
@@ -213,7 +213,7 @@ def amount_tables(case: Case, known: Published) -> Iterator[str]:
                 arm.label,
                 level_text(metric, found.value) if (found := one.analysis.levels[arm.index].get(metric)) else "",
                 *ratio_cells(one, arm.index),
-                *published_beside(known, one, arm.index),
+                *published_columns(known, one, arm.index),
             )
             for one in answers
             for arm in one.comparison.arms

@@ -7,7 +7,7 @@ from typing import Any
 from pgversus.answers.answer import StudyAnswer
 from pgversus.report.charts.chart import Chart, plain
 from pgversus.report.charts.curves import latency_chart, run_order, sweep_chart
-from pgversus.report.charts.theme import config, on_paper
+from pgversus.report.charts.theme import config, print_theme
 from pgversus.report.charts.verdicts import forests, heat_chart
 from pgversus.report.overview import worst_first
 from pgversus.report.sweeps import heat_maps, sweeps
@@ -83,6 +83,6 @@ def _whole(chart: Chart) -> dict[str, Any]:
     own = chart.specification.get("title")
     if isinstance(own, dict):
         title |= {key: value for key, value in own.items() if key.startswith("subtitle")}
-    whole = on_paper({**chart.specification, "config": config(), "title": title, "padding": 12})
+    whole = print_theme({**chart.specification, "config": config(), "title": title, "padding": 12})
     whole["width"] = _WIDTH
     return dict(whole)

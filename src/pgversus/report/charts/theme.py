@@ -91,12 +91,12 @@ def config() -> dict[str, Any]:
     }
 
 
-def on_paper(value: Any) -> Any:
+def print_theme(value: Any) -> Any:
     """Replace the colour names of a specification with colours, for a picture."""
     if isinstance(value, Mapping):
-        return {key: on_paper(one) for key, one in value.items()}
+        return {key: print_theme(one) for key, one in value.items()}
     if isinstance(value, list):
-        return [on_paper(one) for one in value]
+        return [print_theme(one) for one in value]
     if isinstance(value, str) and value.startswith("var(--") and value.endswith(")"):
         light, _ = _LIGHT_AND_DARK[value.removeprefix("var(--").removesuffix(")")]
         return light

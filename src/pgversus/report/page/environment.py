@@ -9,8 +9,8 @@ from pgversus.report.methodology import (
     build_words,
     comparison_lines,
     host_facts,
-    of_many,
     restarts,
+    shortened_list,
     study_lines,
     windows_words,
 )
@@ -137,7 +137,7 @@ def method(answer: StudyAnswer) -> list[str]:
         _looks(answer),
         _(
             _VERDICTS,
-            margin=of_many((f"±{percent(one.comparison.design.margin)}" for one in answer.answers), either),
+            margin=shortened_list((f"±{percent(one.comparison.design.margin)}" for one in answer.answers), either),
         ),
     ]
 
@@ -190,7 +190,7 @@ def _looks(answer: StudyAnswer) -> str:
         "The results are checked once, after {blocks} blocks. The chance that any interval misses the true value is "
         "at most 1 in 20, over all {number} verdicts.",
         answer.study.verdicts,
-        blocks=of_many((str(number) for number in sorted({rule.last_look for rule in rules})), either),
+        blocks=shortened_list((str(number) for number in sorted({rule.last_look for rule in rules})), either),
     )
 
 
