@@ -13,7 +13,7 @@ import psutil
 
 from pgversus.answers.answer import StudyAnswer
 from pgversus.answers.read import read_answer
-from pgversus.data.snapshot_cache import kept_snapshots
+from pgversus.data.snapshot_cache import cached_snapshots
 from pgversus.errors import StoreError
 from pgversus.host.directories import Cache
 from pgversus.host.files import manifest, tree_sha256
@@ -170,7 +170,7 @@ def _runs(process: psutil.Process) -> bool:
 
 def half_kept(line: CommandLine) -> Iterator[str]:
     """Yield cached data that do not match their record."""
-    for kept in kept_snapshots(Cache(root=line.cache)):
+    for kept in cached_snapshots(Cache(root=line.cache)):
         if kept.record is None:
             yield f"a cached snapshot without a record: {kept.key}"
         elif tree_sha256(manifest(kept.directory / "data")) != kept.record.tree_sha256:

@@ -9,10 +9,10 @@ from pydantic import TypeAdapter
 
 from pgversus.builds.compile import built
 from pgversus.builds.inspect import read_manifest
-from pgversus.builds.model import MANIFEST, MadeFrom, SourceFacts
+from pgversus.builds.model import MANIFEST, BuildInputs, SourceFacts
 from pgversus.builds.ready_made import offers, resolve
 from pgversus.builds.tarballs import stored_source
-from pgversus.data.snapshot_cache import SnapshotRecord, kept_snapshots
+from pgversus.data.snapshot_cache import SnapshotRecord, cached_snapshots
 from pgversus.errors import BuildError
 from pgversus.host.directories import Cache
 from pgversus.study.build_options import USUAL_MANNER, BuildOptions
@@ -23,7 +23,7 @@ from tests.fuzz.target import Target
 from tests.fuzz.watching import Effects, StoppedError
 from tests.unit.data.kept import FINGERPRINT, recipe
 
-_MADE = MadeFrom(
+_MADE = BuildInputs(
     source=SourceFacts(
         words="commit 0a1b of ./postgres",
         sha256="0" * 64,
@@ -85,7 +85,7 @@ def _show(subject: tuple[dict[str, bytes], list[str]], folder: Path) -> bool:
     ready_made = read_manifest(cache.builds / "zonky-17.8")
     from_source = built(cache, "source-0123456789ab")
     source = stored_source(cache.sources / _TARBALL, _TARBALL)
-    (snapshot,) = kept_snapshots(cache)
+    (snapshot,) = cached_snapshots(cache)
     if ready_made is not None:
         directory = (cache.builds / "zonky-17.8").resolve()
         assert (directory / ready_made.bin).resolve().is_relative_to(directory), ready_made.bin

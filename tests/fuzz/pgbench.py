@@ -6,8 +6,15 @@ from random import Random
 
 from pgversus.postgres.operation_reports import vacuum_counters
 from pgversus.study.counters import REPORTED_BY_VACUUM
-from pgversus.workload.pgbench import UnreadableOutputError, error_words, has_begun_nothing, parse_summary
-from pgversus.workload.pgbench_log import Ends, Stop, UnreadableLogError, read_ends, read_latencies, slices
+from pgversus.workload.pgbench import UnreadableOutputError, has_begun_nothing, parse_summary, stderr_text
+from pgversus.workload.pgbench_log import (
+    SliceEnd,
+    TransactionEnds,
+    UnreadableLogError,
+    read_ends,
+    read_latencies,
+    slices,
+)
 from pgversus.workload.sent_statements import in_one_transaction, parameters_of, sent_statements
 from tests.builders import DATA
 from tests.fuzz.mutations import changed_bytes, changed_numbers, changed_text, one_of
@@ -37,7 +44,7 @@ def _other(text: str, other: str, rng: Random) -> str:
 def _read_summary(subject: tuple[str, str], _folder: Path) -> bool:
     text, words = subject
     has_begun_nothing(text)
-    assert len(error_words(words).splitlines()) <= len(words.splitlines())
+    assert len(stderr_text(words).splitlines()) <= len(words.splitlines())
     try:
         found = parse_summary(text)
     except UnreadableOutputError:
@@ -91,11 +98,14 @@ def _read_log(subject: tuple[list[bytes], list[int]], folder: Path) -> bool:
     return True
 
 
-def _cut(ends: Ends, moments: list[int]) -> None:
+def _cut(ends: TransactionEnds, moments: list[int]) -> None:
     """Cut the run at these offsets from its first time stamp."""
     first = int(ends.microseconds.min(initial=2**60)) if len(ends.microseconds) else 0
     at = [first + moment for moment in moments]
-    stops = [Stop(stopped=first - 1, sessions=()), *(Stop(stopped=end, sessions=((end - 1, end),)) for end in at[1::2])]
+    stops = [
+        SliceEnd(stopped=first - 1, sessions=()),
+        *(SliceEnd(stopped=end, sessions=((end - 1, end),)) for end in at[1::2]),
+    ]
     found = slices(ends, at[::2], stops)
     assert sum(one.transactions for one in found) <= len(ends.microseconds)
     assert all(math.isfinite(one.latency_sum_s) and math.isfinite(one.latency_max_s) for one in found)

@@ -16,7 +16,7 @@ import pytest
 from pgversus.builds.model import Build
 from pgversus.builds.provide import provide
 from pgversus.data.loading import Loading
-from pgversus.data.snapshot_cache import kept_snapshots
+from pgversus.data.snapshot_cache import cached_snapshots
 from pgversus.data.snapshots import Snapshot, SnapshotCache, Snapshots
 from pgversus.engine.progress import NoProgress
 from pgversus.errors import DatasetError, ExitCode
@@ -156,8 +156,8 @@ def test_data_is_loaded_once_for_all_snapshots_derived_from_it(cache: Cache, bui
         ]
         assert run.said.count("loading 16.12") == 1
         assert pages[0] < pages[1]
-        assert len(kept_snapshots(cache)) == 3
-    assert all(one.gives_room for one in kept_snapshots(cache))
+        assert len(cached_snapshots(cache)) == 3
+    assert all(one.gives_room for one in cached_snapshots(cache))
 
 
 def test_data_needed_only_by_finished_contexts_is_removed_and_other_data_is_kept(cache: Cache, build: Build) -> None:
@@ -184,7 +184,7 @@ def test_failing_preparation_is_reported_with_psqls_message_and_leaves_nothing(c
         assert (error.slug, error.exit_code) == ("dataset-load-failed", ExitCode.USAGE)
         assert 'ERROR:  relation "nowhere" does not exist' in error.found
         assert error.where == "prepare, on 16.12"
-        assert len(list(run.directory.root.glob("snapshot-*"))) == len(kept_snapshots(cache)) == 1
+        assert len(list(run.directory.root.glob("snapshot-*"))) == len(cached_snapshots(cache)) == 1
         assert run.said.count("preparing the data of 16.12") == 1
 
 
@@ -219,7 +219,7 @@ def test_a_copy_interrupted_by_kill_9_is_not_used_by_the_next_run(command_line: 
     process.kill()
     process.communicate(timeout=60)
     command_line.wait_for(lambda: not command_line.leftovers(), seconds=20)
-    (kept,) = kept_snapshots(Cache(root=command_line.cache))
+    (kept,) = cached_snapshots(Cache(root=command_line.cache))
     before = tree_sha256(manifest(kept.directory / "data"))
     assert kept.record is not None
     assert kept.record.tree_sha256 == before

@@ -16,8 +16,8 @@ EVERYDAY = frozenset(
         *("fact", "kind", "lazy", "log", "mapping", "matching", "measurement", "metadata", "mode", "model", "names"),
         *("output", "path", "problem", "record", "rule", "section", "selection", "summary", "system", "table", "thing"),
         # Parts of compound names, and PostgreSQL's own words.
-        *("bitmap", "bounded", "built", "captured", "checkout", "decided", "download", "end", "examined", "explained"),
-        *("expressions", "failed", "from", "here", "hung", "invocation", "kept", "loading", "local", "manner", "no"),
+        *("bitmap", "bounded", "captured", "checkout", "comparable", "decided", "download", "end", "explained"),
+        *("expressions", "failed", "hung", "installed", "invocation", "loading", "local", "manner", "no"),
         *(
             "own",
             "query",

@@ -80,7 +80,7 @@ def compared(labels: Sequence[str], plans: CapturedPlans) -> PlansAnswer:
     for contender in range(1, len(labels)):
         pair_of_labels = labels[0], labels[contender]
         pairs = zip(captured[0].statements, captured[contender].statements, strict=True)
-        for pair, undoing in zip(pairs, plans.undone_by[contender - 1], strict=True):
+        for pair, override in zip(pairs, plans.undone_by[contender - 1], strict=True):
             own = [_plan(one, label) for one, label in zip(pair, pair_of_labels, strict=True) if one.explained]
             if len(own) == len(pair):
                 found.append(
@@ -90,7 +90,7 @@ def compared(labels: Sequence[str], plans: CapturedPlans) -> PlansAnswer:
                         plans=(own[0], own[1]),
                         difference=difference(*own),
                         same_rows=_same_rows(*pair),
-                        undone_by=undoing,
+                        undone_by=override,
                         is_searched=plans.is_searched,
                     )
                 )

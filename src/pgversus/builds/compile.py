@@ -26,7 +26,7 @@ from pgversus.builds.build_commands import (
 )
 from pgversus.builds.debian import released_version
 from pgversus.builds.inspect import file_hashes, open_to_all, put_in_place, read_manifest, read_version
-from pgversus.builds.model import FROM_SOURCE, MANIFEST, Build, MadeFrom, Notify, NotifySteps, Order
+from pgversus.builds.model import FROM_SOURCE, MANIFEST, Build, BuildInputs, Notify, NotifySteps, Order
 from pgversus.errors import BuildError
 from pgversus.host.commands import CLEAN_ENVIRONMENT, Program, kill_group
 from pgversus.host.directories import Cache, in_use, make_directory, unused
@@ -170,7 +170,7 @@ class BuildRunner:
                 raise
 
 
-_MADE_FROM = TypeAdapter(MadeFrom)
+_BUILD_INPUTS = TypeAdapter(BuildInputs)
 _VERSION_IN = {
     "configure": re.compile(r"^PACKAGE_VERSION='(\d+)", re.MULTILINE),
     "configure.ac": re.compile(r"AC_INIT\(\[PostgreSQL\], \[(\d+)"),
@@ -329,7 +329,7 @@ def _finish(order: Order, home: Path, scratch: Path, cache: Cache, user: ServerU
         "version": version,
         "bin": "bin",
         "sha256": order.key,
-        "made_from": _MADE_FROM.dump_python(order.made_from, mode="json"),
+        "made_from": _BUILD_INPUTS.dump_python(order.made_from, mode="json"),
         "files_sha256": file_hashes(home),
     }
     (home / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")

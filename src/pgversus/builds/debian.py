@@ -117,7 +117,7 @@ def _own_directories(home: Path) -> list[str]:
 def _apt(arguments: Sequence[str], directory: Path) -> str:
     finished = run(arguments, environment=_environment(), directory=directory, timeout_s=_TIMEOUT_S, ends_with_us=True)
     if not finished.succeeded:
-        raise AptError(_words(finished))
+        raise AptError(_failure_text(finished))
     return finished.stdout
 
 
@@ -127,7 +127,7 @@ def _environment() -> dict[str, str]:
     return {**CLEAN_ENVIRONMENT, **proxies, "PATH": "/usr/local/sbin:/usr/sbin:/usr/local/bin:/usr/bin:/sbin:/bin"}
 
 
-def _words(finished: Finished) -> str:
+def _failure_text(finished: Finished) -> str:
     if finished.timed_out:
         return f"no answer in {_TIMEOUT_S:.0f} s"
     lines = [line for line in finished.stderr.splitlines() if line.startswith("E:")] or finished.stderr.splitlines()

@@ -10,7 +10,7 @@ from pathlib import Path, PurePath
 
 from pydantic import TypeAdapter, ValidationError
 
-from pgversus.builds.model import MANIFEST, Build, MadeFrom
+from pgversus.builds.model import MANIFEST, Build, BuildInputs
 from pgversus.errors import BuildError
 from pgversus.host.commands import run
 from pgversus.host.files import file_sha256
@@ -108,7 +108,7 @@ class Manifest:
     sha256: str
     files_sha256: dict[str, str] | None = None
     """As returned by file_hashes(); None in manifests of earlier versions of pgversus."""
-    made_from: MadeFrom | None = None
+    made_from: BuildInputs | None = None
     """Set for builds from source."""
 
 

@@ -39,7 +39,7 @@ class SourceFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MadeFrom:
+class BuildInputs:
     """All inputs of a build from source."""
 
     source: SourceFacts
@@ -60,7 +60,7 @@ class Build:
     """zonky, wheel, source, or `bin directory`."""
     sha256: str | None = None
     """Hash of the unpacked artifact, or over all inputs of a build from source; None for a directory of the user."""
-    made_from: MadeFrom | None = None
+    made_from: BuildInputs | None = None
     """None unless it was built from source here."""
 
     def program(self, name: str) -> Path:
@@ -114,7 +114,7 @@ class Order:
     label: str
     """The server's name as given by the user; one of them if several servers share the build."""
     source: SourceCode
-    made_from: MadeFrom
+    made_from: BuildInputs
     release: Release | None = None
     """The required version; None for a tree, commit or tarball, which may have any."""
 
@@ -154,5 +154,7 @@ def order_of(
 ) -> Order:
     """Return the order for a server. compiler: first line of its --version output. release: the required version."""
     system = manner.system or (BuildSystem.CONFIGURE if source.facts.has_configure else BuildSystem.MESON)
-    made_from = MadeFrom(source=source.facts, options=options, manner=replace(manner, system=system), compiler=compiler)
+    made_from = BuildInputs(
+        source=source.facts, options=options, manner=replace(manner, system=system), compiler=compiler
+    )
     return Order(label=label, source=source, made_from=made_from, release=release)

@@ -76,7 +76,7 @@ def provide(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BuildsHere:
+class AvailableBuilds:
     """The builds that servers would use, determined without fetching or building."""
 
     builds: Mapping[ServerName, Build | None]
@@ -89,7 +89,7 @@ class BuildsHere:
     """Names of servers that were not inspected."""
 
 
-def builds_here(
+def available_builds(
     names: Sequence[ServerName],
     manner: BuildManner,
     cache: Cache,
@@ -97,7 +97,7 @@ def builds_here(
     compilers: Mapping[ServerName, str] = _TODAYS,
     *,
     asks_named: bool,
-) -> BuildsHere:
+) -> AvailableBuilds:
     """Return the builds of these names that are on this host; BuildError if a version is unavailable.
 
     compilers: as for provide().
@@ -133,7 +133,7 @@ def builds_here(
                     downloads[f"source of {one.source}"] = None
                 if builds[name] is None:
                     to_build[str(one)] = None
-    return BuildsHere(
+    return AvailableBuilds(
         builds=builds, downloads=tuple(downloads), to_build=tuple(to_build), not_asked=tuple(map(str, not_asked))
     )
 

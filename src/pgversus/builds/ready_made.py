@@ -328,12 +328,12 @@ def _place(cache: Cache, choice: Choice) -> Path:
 
 
 def _not_fetched(choice: Choice, error: RegistryError) -> BuildError:
-    last_words = _ADDRESS.sub("(the registry)", str(error).splitlines()[-1]) if str(error) else "no message"
+    last_line = _ADDRESS.sub("(the registry)", str(error).splitlines()[-1]) if str(error) else "no message"
     return BuildError(
         f"PostgreSQL {choice.version} could not be fetched",
         slug="build-certificate" if error.is_about_certificates else "build-fetch-failed",
         where=f"{choice.family} {choice.version}",
-        found="a certificate that is not in the system's store" if error.is_about_certificates else last_words,
+        found="a certificate that is not in the system's store" if error.is_about_certificates else last_line,
         expected="a download",
         to_do="add your proxy's certificate authority to the system's certificate store"
         if error.is_about_certificates

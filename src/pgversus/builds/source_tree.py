@@ -65,7 +65,7 @@ def _printed(directory: Path, arguments: tuple[str, ...], environment: Mapping[s
     filters = _filters_off(directory, environment, where)
     finished = run(["git", "-C", str(directory), *_OFF, *filters, *arguments], environment=environment)
     if not finished.succeeded:
-        raise no_repository(directory, where, _words(finished))
+        raise no_repository(directory, where, _failure_text(finished))
     return finished.stdout
 
 
@@ -74,7 +74,7 @@ def _filters_off(directory: Path, environment: Mapping[str, str], where: str) ->
     listing = ("config", "-z", "--name-only", "--get-regexp", r"^filter\.")
     finished = run(["git", "-C", str(directory), *_OFF, *listing], environment=environment)
     if finished.exit_code not in (0, _NONE_FOUND):
-        raise no_repository(directory, where, _words(finished))
+        raise no_repository(directory, where, _failure_text(finished))
     for name in dict.fromkeys(key.rpartition(".")[0] for key in finished.stdout.split("\0") if key):
         if "=" in name or _UNREADABLE in name:
             # -c ends the name at the first "=", and invalid UTF-8 cannot be passed.
@@ -83,7 +83,7 @@ def _filters_off(directory: Path, environment: Mapping[str, str], where: str) ->
             yield from ("-c", f"{name}.{what}")
 
 
-def _words(finished: Finished) -> str:
+def _failure_text(finished: Finished) -> str:
     return (finished.stderr.strip() or finished.stdout.strip())[:_MOST_WORDS] or "no such commit, tag or branch"
 
 

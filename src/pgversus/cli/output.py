@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-class _Lossy(io.FileIO):
+class _DroppingFile(io.FileIO):
     """A file to which writing never fails: text that cannot be written is dropped."""
 
     def write(self, data: "ReadableBuffer", /) -> int:
@@ -44,7 +44,7 @@ def make_streams_safe() -> None:
         elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     if isinstance(sys.stderr, io.TextIOWrapper):
-        raw = _Lossy(sys.stderr.fileno(), "wb", closefd=False)
+        raw = _DroppingFile(sys.stderr.fileno(), "wb", closefd=False)
         sys.stderr = io.TextIOWrapper(
             io.BufferedWriter(raw), sys.stderr.encoding, sys.stderr.errors, line_buffering=True
         )

@@ -20,20 +20,20 @@ from rich.text import Text
 from pgversus.cli.progress_rows import (
     Piece,
     VerdictRows,
-    block_words,
-    contexts_words,
+    block_text,
+    contexts_text,
     line_of,
     row_lines,
     spelling,
     start_text,
-    step_words,
-    time_estimate_words,
+    step_text,
+    time_estimate_parts,
     time_left_text,
     with_context,
 )
 from pgversus.engine.progress import Look, TimeEstimate
 from pgversus.records.trials import Block, Phase
-from pgversus.stats.lazy import Once
+from pgversus.stats.lazy import LazyValue
 from pgversus.study.comparison import Comparison
 from pgversus.study.study import Context
 from pgversus.text.redaction import message_without_secrets
@@ -188,7 +188,7 @@ class TerminalProgress:
 
     def time_estimate(self, estimate: Callable[[], TimeEstimate]) -> None:
         """Set the time estimate, which is called for each picture, or for each block's line in a pipe."""
-        self._time_estimate, self._block_began = Once(estimate), None
+        self._time_estimate, self._block_began = LazyValue(estimate), None
 
     def step(self, context: Context, block: int, arm: int, phase: Phase, round_number: int) -> None:
         """Show the next step in the region before it begins."""
@@ -201,7 +201,7 @@ class TerminalProgress:
             # An operation starts its server itself, so there is only one step.
             return
         with use_language(self._language):
-            words = step_words(comparison, block, arm, phase, round_number)
+            words = step_text(comparison, block, arm, phase, round_number)
             is_first = (self._phase, phase) in _FIRST
             self._phase = phase
             self._show("  ".join(filter(None, (words, context.label))), 0.0 if is_first else _EVERY_S)
@@ -226,7 +226,7 @@ class TerminalProgress:
             if not self._attributed:
                 self._rows.move(context, comparison, looks)
             if not self._is_live:
-                words = with_context(context, block_words(block, comparison, looks))
+                words = with_context(context, block_text(block, comparison, looks))
                 self.say(f"{words}  ({self._times(elapsed_s)})")
 
     def _times(self, elapsed_s: float) -> str:
@@ -235,7 +235,7 @@ class TerminalProgress:
         if time_estimate is None or time_estimate.contexts == 1:
             return duration(elapsed_s)
         return "; ".join(
-            filter(None, (duration(elapsed_s), contexts_words(time_estimate), time_left_text(time_estimate, 0.0)))
+            filter(None, (duration(elapsed_s), contexts_text(time_estimate), time_left_text(time_estimate, 0.0)))
         )
 
     def _show(self, words: str, every_s: float) -> None:
@@ -264,7 +264,7 @@ class TerminalProgress:
         time_estimate, running_s = self._time_estimate(), self._running_s
         if time_estimate.contexts == 1 and time_estimate.spent_s + running_s == 0:
             return []
-        words = time_estimate_words(time_estimate, running_s)
+        words = time_estimate_parts(time_estimate, running_s)
         endings = ["  ".join(words[first:]) for first in range(len(words))]
         return [next((ending for ending in endings if cell_len(ending) <= width), words[-1])]
 

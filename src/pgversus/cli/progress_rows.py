@@ -83,13 +83,13 @@ def start_text(comparison: Comparison) -> str:
     design = comparison.design
     return _(
         "{arms} arms, blocks of {work} per arm, {limit}",
-        work=_work_words(comparison),
+        work=_work_text(comparison),
         arms=len(comparison.arms),
-        limit=_limit_words(design),
+        limit=_limit_text(design),
     )
 
 
-def step_words(comparison: Comparison, block: int, arm: int, phase: Phase, round_number: int) -> str:
+def step_text(comparison: Comparison, block: int, arm: int, phase: Phase, round_number: int) -> str:
     """Return the current step, without the context."""
     label = comparison.arms[arm].label
     if comparison.workload.runs_once:
@@ -98,14 +98,14 @@ def step_words(comparison: Comparison, block: int, arm: int, phase: Phase, round
     return _(_STEPS[phase], block=block, arm=label, window=round_number, windows=windows)
 
 
-def interim_words(look: Look) -> str:
+def interim_text(look: Look) -> str:
     """Return the interim verdict on a contender, for a pipe: `+2.0 % ±1.1 % faster`."""
     interim = look.interim_result
     if interim.verdict is Verdict.INVALID:
         return verdict_word(Verdict.INVALID)
     if interim.log_ratio is None:
         return _("no blocks yet")
-    parts = [ratio_words(interim)]
+    parts = [interim_ratio_text(interim)]
     if interim.verdict is not Verdict.UNDECIDED:
         parts.append(verdict_word(interim.verdict))
     elif look.seconds_left:
@@ -113,15 +113,15 @@ def interim_words(look: Look) -> str:
     return " ".join(parts)
 
 
-def block_words(block: Block, comparison: Comparison, looks: Mapping[int, Look]) -> str:
+def block_text(block: Block, comparison: Comparison, looks: Mapping[int, Look]) -> str:
     """Return the interim verdicts after a block in one line for a pipe, without the context."""
     arms = comparison.arms
-    interim_result = "   ".join(f"{arms[arm].label} {interim_words(look)}" for arm, look in sorted(looks.items()))
+    interim_result = "   ".join(f"{arms[arm].label} {interim_text(look)}" for arm, look in sorted(looks.items()))
     number = _("block {block}", block=block.number)
     return f"{number}  {interim_result}"
 
 
-def ratio_words(interim: InterimResult) -> str:
+def interim_ratio_text(interim: InterimResult) -> str:
     """Return `+2.0 % ±1.1 %`; without the half-width if it is uninformative, empty without a ratio."""
     if interim.log_ratio is None or interim.verdict is Verdict.INVALID or not abs(interim.log_ratio.point) < FARTHEST:
         return ""
@@ -130,14 +130,14 @@ def ratio_words(interim: InterimResult) -> str:
     return f"{ratio} ±{percent(math.expm1(half))}" if half <= _WIDEST else ratio
 
 
-def verdict_words(verdict: Verdict, *, is_final: bool) -> str:
+def verdict_text(verdict: Verdict, *, is_final: bool) -> str:
     """Return a verdict, final or interim."""
     if verdict is Verdict.UNDECIDED and not is_final:
         return _("undecided so far")
     return verdict_word(verdict)
 
 
-def blocks_words(number: int) -> str:
+def blocks_text(number: int) -> str:
     """Return `4 blocks`."""
     return ngettext("{number} block", "{number} blocks", number)
 
@@ -158,9 +158,9 @@ def blocks_left_text(look: Look, *, is_fixed: bool) -> str:
     return ngettext("about {number} block to go", "about {number} blocks to go", look.blocks_left)
 
 
-def time_estimate_words(time_estimate: TimeEstimate, running_s: float) -> list[str]:
+def time_estimate_parts(time_estimate: TimeEstimate, running_s: float) -> list[str]:
     """Return the progress of the study: contexts, time spent, time left. running_s: age of the current block."""
-    words = [contexts_words(time_estimate)] if time_estimate.contexts > 1 else []
+    words = [contexts_text(time_estimate)] if time_estimate.contexts > 1 else []
     spent = duration(time_estimate.spent_s + running_s)
     if time_estimate.budget_s is None:
         words.append(_("{time} so far", time=spent))
@@ -169,7 +169,7 @@ def time_estimate_words(time_estimate: TimeEstimate, running_s: float) -> list[s
     return [*words, *filter(None, [time_left_text(time_estimate, running_s)])]
 
 
-def contexts_words(time_estimate: TimeEstimate) -> str:
+def contexts_text(time_estimate: TimeEstimate) -> str:
     """Return the number of completed contexts."""
     return _("{ended} of {total} contexts done", ended=time_estimate.ended, total=time_estimate.contexts)
 
@@ -187,7 +187,7 @@ def with_context(context: Context, words: str) -> str:
     return f"{context.label}  {words}" if context.label else words
 
 
-def _work_words(comparison: Comparison) -> str:
+def _work_text(comparison: Comparison) -> str:
     design, seconds = comparison.design, comparison.design.window_s
     if comparison.workload.runs_once:
         took = latency(seconds) if seconds < 1 else duration(seconds)
@@ -197,9 +197,9 @@ def _work_words(comparison: Comparison) -> str:
     )
 
 
-def _limit_words(design: Design) -> str:
+def _limit_text(design: Design) -> str:
     if design.stopping_rule.looks_once:
-        return blocks_words(design.stopping_rule.last_look)
+        return blocks_text(design.stopping_rule.last_look)
     return _("until the verdict is known, at most {time}", time=duration(design.budget_s))
 
 
@@ -292,10 +292,11 @@ def _column(cells: Sequence[str]) -> list[str]:
 
 def _cells(row: Row, spell: Spell, *, is_final: bool) -> list[str]:
     interim = row.look.interim_result
-    word = verdict_words(row.verdict, is_final=is_final)
+    word = verdict_text(row.verdict, is_final=is_final)
     to_go = "" if is_final else blocks_left_text(row.look, is_fixed=row.is_fixed)
     return [
-        spell(cell) for cell in (SIGNS[row.verdict], word, ratio_words(interim), blocks_words(interim.blocks), to_go)
+        spell(cell)
+        for cell in (SIGNS[row.verdict], word, interim_ratio_text(interim), blocks_text(interim.blocks), to_go)
     ]
 
 

@@ -4,7 +4,7 @@ import os
 import shutil
 from collections.abc import Callable
 
-from pgversus.data.snapshot_cache import kept_snapshots, remove
+from pgversus.data.snapshot_cache import cached_snapshots, remove
 from pgversus.errors import HostError
 from pgversus.host.directories import Cache
 from pgversus.study.needs import Needs
@@ -27,7 +27,7 @@ def make_room_for(new_bytes: int, cache: Cache, most_bytes: int) -> bool:
 
     A tenth of the file system stays free, even while the run that created the new snapshot has its own copy.
     """
-    kept = kept_snapshots(cache)
+    kept = cached_snapshots(cache)
     there = sum(one.size_bytes for one in kept)
     usage = shutil.disk_usage(cache.root)
     most = min(most_bytes, there + usage.free - _FREE_SHARE * usage.total)
@@ -43,13 +43,13 @@ def make_room_for(new_bytes: int, cache: Cache, most_bytes: int) -> bool:
 
 def unused_bytes(cache: Cache) -> int:
     """Return the space that removing all cached snapshots not in use by a run would free, in bytes."""
-    return sum(one.size_bytes for one in kept_snapshots(cache) if one.gives_room)
+    return sum(one.size_bytes for one in cached_snapshots(cache) if one.gives_room)
 
 
 def free_at_least(wanted_bytes: float, cache: Cache) -> list[str]:
     """Remove cached snapshots not in use, least recently used first, until so much is free; return their keys."""
     removed = []
-    for one in kept_snapshots(cache):
+    for one in cached_snapshots(cache):
         if shutil.disk_usage(cache.runs).free >= wanted_bytes:
             break
         if one.gives_room:

@@ -265,7 +265,7 @@ def _not_clean(cluster: Cluster, arm: Arm, server: Server) -> ServerError:
         f"PostgreSQL {cluster.build.version} did not stop cleanly after loading",
         slug="server-stop",
         where=arm.label,
-        found=server.log_words(),
+        found=server.log_text(),
         expected="a cleanly stopped cluster, so that every start begins with the same bytes",
         to_do="see the server's messages above, and try again",
     )

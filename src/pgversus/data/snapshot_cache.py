@@ -46,7 +46,7 @@ class SnapshotRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeptSnapshot:
+class CachedSnapshot:
     """A snapshot in the cache, usable or not."""
 
     directory: Path
@@ -143,14 +143,14 @@ def keep(
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def kept_snapshots(cache: Cache) -> list[KeptSnapshot]:
+def cached_snapshots(cache: Cache) -> list[CachedSnapshot]:
     """Return all cached snapshots, least recently used first; also finish removals that were killed."""
     found = []
     for directory in cache.snapshots.iterdir() if cache.snapshots.is_dir() else ():
         if directory.name.startswith(_REMOVED):
             shutil.rmtree(directory, ignore_errors=True)
         elif directory.is_dir():
-            found.append(KeptSnapshot(directory=directory, record=_read(directory), last_used=_last_used(directory)))
+            found.append(CachedSnapshot(directory=directory, record=_read(directory), last_used=_last_used(directory)))
     return sorted(found, key=lambda one: (one.last_used, one.key))
 
 

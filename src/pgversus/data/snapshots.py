@@ -76,7 +76,7 @@ class SnapshotCache:
                 has_prewarm=made.has_prewarm,
             )
         except (OSError, ValueError, PgversusError) as error:
-            self._report_not_cached(_words(error))
+            self._report_not_cached(_error_text(error))
 
     def trim(self) -> None:
         """Reduce the cache to its size limit, which may have been lowered since the snapshots were stored."""
@@ -89,7 +89,7 @@ class SnapshotCache:
         self._progress.say(f"this snapshot is not cached: {reason}")
 
 
-def _words(error: OSError | ValueError | PgversusError) -> str:
+def _error_text(error: OSError | ValueError | PgversusError) -> str:
     if isinstance(error, PgversusError):
         return f"{error.what} ({error.found})"
     if isinstance(error, OSError) and is_full(error):

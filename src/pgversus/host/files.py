@@ -16,7 +16,7 @@ from typing import Literal
 
 from pgversus.errors import HostError
 from pgversus.host.commands import run
-from pgversus.host.full_disk import full_disk, words_of_full_disk
+from pgversus.host.full_disk import full_disk, full_disk_text
 
 
 def file_sha256(file: Path) -> str:
@@ -111,7 +111,7 @@ def take_tree(source: Path, target: Path) -> None:
     problem = not is_ours or _copied(["--archive", "--link"], source, target)
     problem = problem and _copied(copy, source, target)
     if problem:
-        if said := words_of_full_disk(problem):
+        if said := full_disk_text(problem):
             raise full_disk(target, said)
         raise HostError(
             "loaded data could not be copied",

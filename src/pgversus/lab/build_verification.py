@@ -7,7 +7,7 @@ from pgversus.builds.model import Build
 from pgversus.builds.source_tree import diff_stat
 from pgversus.errors import BuildError
 from pgversus.postgres.fingerprint import Fingerprint
-from pgversus.records.preparation import BuiltFrom, Difference
+from pgversus.records.preparation import BuildRecord, Difference
 from pgversus.study.build_options import NO_OPTIONS, BuildOptions, BuildSystem
 
 _COMPILED_IN = ("block_size", "wal_block_size", "segment_size", "debug_assertions")
@@ -22,14 +22,14 @@ def compiled_in(fingerprint: Fingerprint) -> dict[str, str]:
     return found if configured is None else {**found, "CONFIGURE": configured}
 
 
-def built_from(build: Build | None, baseline: Build | None) -> BuiltFrom | None:
+def built_from(build: Build | None, baseline: Build | None) -> BuildRecord | None:
     """Return the inputs of a build by pgversus, and the changes since the baseline's commit."""
     made = build.made_from if build is not None else None
     if made is None:
         return None
     base = baseline.made_from if baseline is not None else None
     source = made.source
-    return BuiltFrom(
+    return BuildRecord(
         source=source.words,
         source_sha256=source.sha256,
         checked=source.checked,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from pgversus.builds.provide import BuildsHere, builds_here
+from pgversus.builds.provide import AvailableBuilds, available_builds
 from pgversus.data.cache_quota import check_room
 from pgversus.host.directories import Cache, open_cache
 from pgversus.host.identity import ServerUser
@@ -96,16 +96,16 @@ def check_disk_space(found: DryRun) -> None:
 
 def _builds_here(
     study: Study, earlier: StoredStudy | None, cache: Cache, user: ServerUser, *, asks_servers: bool
-) -> BuildsHere:
+) -> AvailableBuilds:
     names = study.servers
     meant = names if earlier is None else as_measured_before(names, earlier.facts)
     with failures_of_the_host(cache.root):
         compilers = {} if earlier is None else compilers_before(names, meant, earlier.facts, cache)
-        here = builds_here(meant, study.build_manner, cache, user, compilers, asks_named=asks_servers)
+        here = available_builds(meant, study.build_manner, cache, user, compilers, asks_named=asks_servers)
     return replace(here, builds={name: here.builds[same] for name, same in zip(names, meant, strict=True)})
 
 
-def _with_possible_settings(study: Study, here: BuildsHere, user: ServerUser, target_of: TargetOf | None) -> Study:
+def _with_possible_settings(study: Study, here: AvailableBuilds, user: ServerUser, target_of: TargetOf | None) -> Study:
     """Query the servers that are here; each processor checks 30 to 70 levels per second."""
     with tempfile.TemporaryDirectory(prefix="pgversus-") as name:
         directory = Path(name)

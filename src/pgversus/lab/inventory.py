@@ -8,16 +8,16 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from pgversus.builds.inspect import changed_files, missing_libraries, read_manifest, read_version
-from pgversus.builds.model import MadeFrom
+from pgversus.builds.model import BuildInputs
 from pgversus.builds.provide import CachedBuild, cached_builds, remove_build
 from pgversus.builds.tarballs import remove_stored, stored_tarballs
-from pgversus.data.snapshot_cache import KeptSnapshot, kept_snapshots, remove
+from pgversus.data.snapshot_cache import CachedSnapshot, cached_snapshots, remove
 from pgversus.data.snapshot_key import SnapshotKey
 from pgversus.errors import BuildError, StudyError
 from pgversus.host.commands import run
 from pgversus.host.directories import Cache
 from pgversus.host.identity import ServerUser
-from pgversus.records.inventory import CachedKind, CachedThing, ServerHere
+from pgversus.records.inventory import CachedKind, CachedThing, InstalledServer
 from pgversus.study.build_options import BuildProfile, BuildSystem
 from pgversus.text.units import count
 
@@ -28,7 +28,7 @@ _SAYS_LITTLE = re.compile(r"-W(?![lap],)\S*|-fno-strict-aliasing|-fwrapv|-fexces
 # Warnings, and flags that configure adds to every build.
 
 
-def installed_servers(cache: Cache, user: ServerUser) -> list[ServerHere]:
+def installed_servers(cache: Cache, user: ServerUser) -> list[InstalledServer]:
     """Return cached servers by name, then installed ones. user: the user to run their programs as."""
     return [*(_cached(build, user) for build in cached_builds(cache)), *_installed(user)]
 
@@ -100,11 +100,11 @@ def _what_does_not_run(programs: Path, version: str, user: ServerUser) -> Iterat
         yield error.found
 
 
-def _cached(build: CachedBuild, user: ServerUser) -> ServerHere:
+def _cached(build: CachedBuild, user: ServerUser) -> InstalledServer:
     origin, _, version = build.name.partition("-")
     made = build.built.made_from if build.built is not None else None
     programs = next((path.parent for path in sorted(build.directory.glob("**/bin/postgres"))), build.directory / "bin")
-    return ServerHere(
+    return InstalledServer(
         name=build.name,
         version=build.built.version if build.built is not None else version,
         origin=origin,
@@ -113,18 +113,18 @@ def _cached(build: CachedBuild, user: ServerUser) -> ServerHere:
         options="" if made is None else str(made.options),
         size_bytes=build.size_bytes,
         directory=str(build.directory),
-        made_from="" if made is None else _words(made),
+        made_from="" if made is None else _inputs_text(made),
     )
 
 
-def _words(made: MadeFrom) -> str:
+def _inputs_text(made: BuildInputs) -> str:
     """Return what distinguishes builds with the same options: source, manner unless it is the usual one, compiler."""
     system = [] if made.manner.system in (None, BuildSystem.CONFIGURE) else [made.manner.system.value]
     profile = [] if made.manner.profile is BuildProfile.MINIMAL else [made.manner.profile.value]
     return ", ".join([made.source.words, *profile, *system, made.compiler])
 
 
-def _installed(user: ServerUser) -> Iterator[ServerHere]:
+def _installed(user: ServerUser) -> Iterator[InstalledServer]:
     directories = {path.resolve() for pattern in _INSTALLED for path in Path("/").glob(pattern[1:])}
     for directory in sorted(directories):
         try:
@@ -132,7 +132,7 @@ def _installed(user: ServerUser) -> Iterator[ServerHere]:
         except BuildError:
             # A client alone, or a server that cannot run here: nothing to compare.
             continue
-        yield ServerHere(
+        yield InstalledServer(
             name=str(directory),
             version=version,
             origin="installed",
@@ -179,7 +179,7 @@ def cached_things(cache: Cache) -> list[CachedThing]:
         *map(_build_shown, cached_builds(cache)),
         *map(_source_shown, stored_tarballs(cache)),
         *_ccache_shown(cache.ccache),
-        *map(_snapshot_shown, reversed(kept_snapshots(cache))),
+        *map(_snapshot_shown, reversed(cached_snapshots(cache))),
     ]
 
 
@@ -231,7 +231,7 @@ def _build_shown(build: CachedBuild) -> CachedThing:
         name=build.name,
         size_bytes=build.size_bytes,
         last_used=build.last_used,
-        what=_words_of_build(build),
+        what=_build_text(build),
     )
 
 
@@ -258,7 +258,7 @@ def _ccache_shown(directory: Path) -> Iterator[CachedThing]:
         )
 
 
-def _words_of_build(build: CachedBuild) -> str:
+def _build_text(build: CachedBuild) -> str:
     if not build.is_from_source:
         family, _, version = build.name.partition("-")
         return f"PostgreSQL {version} of the {family} family"
@@ -268,17 +268,17 @@ def _words_of_build(build: CachedBuild) -> str:
     return f"PostgreSQL {build.built.version}{made.options} built from {made.source.words}"
 
 
-def _snapshot_shown(snapshot: KeptSnapshot) -> CachedThing:
+def _snapshot_shown(snapshot: CachedSnapshot) -> CachedThing:
     return CachedThing(
         kind=CachedKind.SNAPSHOT,
         name=snapshot.key,
         size_bytes=snapshot.size_bytes,
         last_used=snapshot.last_used,
-        what="not readable" if snapshot.record is None else _words_of_kept(snapshot.record.made_of.hidden),
+        what="not readable" if snapshot.record is None else _snapshot_text(snapshot.record.made_of.hidden),
     )
 
 
-def _words_of_kept(recipe: SnapshotKey) -> str:
+def _snapshot_text(recipe: SnapshotKey) -> str:
     parts = [f"PostgreSQL {recipe.version} ({recipe.origin})"]
     if recipe.pgbench_scale is not None:
         parts.append(f"pgbench tables at scale {recipe.pgbench_scale}")

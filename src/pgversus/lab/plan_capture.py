@@ -22,7 +22,7 @@ from pgversus.lab.resources import open_resources
 from pgversus.lab.runner import failures_of_the_host
 from pgversus.lab.testbed import PostgresTestbed
 from pgversus.plans.explain import read_plans
-from pgversus.plans.levels import examined
+from pgversus.plans.levels import comparable
 from pgversus.postgres.client import Client
 from pgversus.postgres.explain import explain, planner_settings, rows_digest, statistics_digests
 from pgversus.postgres.session import Connection, Target, connect, with_options
@@ -163,7 +163,7 @@ def _logged_plans(log: Path, before: int) -> Iterator[str]:
 
 
 def _shape(text: str) -> str:
-    return examined(read_plans(text, "")[0]).fingerprints.shape
+    return comparable(read_plans(text, "")[0]).fingerprints.shape
 
 
 _ASKING = N_("capturing the plans of {arm}: statement {number} of {total}")

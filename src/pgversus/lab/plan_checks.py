@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pgversus.errors import WorkloadError
 from pgversus.plans.difference import difference, has_other_spills, is_same_but_for_batches
 from pgversus.plans.explain import read_plans
-from pgversus.plans.levels import PlanLevel, examined, is_same_but_for_sorts
+from pgversus.plans.levels import PlanLevel, comparable, is_same_but_for_sorts
 from pgversus.records.plans import Captured, CapturedPlans, CapturedStatement
 from pgversus.study.counterfactual import BASELINE_AGAIN, CONTENDER_AGAIN, OLD_PLANS
 
@@ -41,7 +41,7 @@ def check_plan_restored(labels: Sequence[str], plans: CapturedPlans) -> None:
 
 
 def _logics(one: CapturedStatement) -> Sequence[str]:
-    return () if one.explained is None else examined(read_plans(one.explained.planned, "")[0]).logics
+    return () if one.explained is None else comparable(read_plans(one.explained.planned, "")[0]).logics
 
 
 def _is_restored(
@@ -50,7 +50,7 @@ def _is_restored(
     """how_it_goes: whether it must also execute as on the baseline, if it does not by itself."""
     if restored.explained is None or old.explained is None or new.explained is None:
         return (restored.explained is None) == (old.explained is None)
-    planned = [examined(read_plans(one.planned, "")[0]) for one in (restored.explained, old.explained)]
+    planned = [comparable(read_plans(one.planned, "")[0]) for one in (restored.explained, old.explained)]
     if planned[OLD_PLANS].logics != planned[BASELINE_AGAIN].logics:
         return is_same_but_for_sorts(planned[OLD_PLANS], planned[BASELINE_AGAIN])
     run = [read_plans(one.run, "")[0] for one in (restored.explained, old.explained, new.explained)]

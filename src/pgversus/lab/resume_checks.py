@@ -183,11 +183,16 @@ def _sha256(program: Path) -> str | None:
 
 def _another(what: str, folder: Path, *, slug: str, before: Fact, now: Fact, to_do: str) -> StoreError:
     return StoreError(
-        what, slug=slug, where=str(folder), found=_words(before, now), expected=_words(now, before), to_do=to_do
+        what,
+        slug=slug,
+        where=str(folder),
+        found=_differing_text(before, now),
+        expected=_differing_text(now, before),
+        to_do=to_do,
     )
 
 
-def _words(other: Fact, one: Fact) -> str:
+def _differing_text(other: Fact, one: Fact) -> str:
     """Return the version in `one`, and everything in which it differs from `other`."""
     shown = [f"{name} {value}" for name, value in one.items() if name == "version" or other.get(name) != value]
     return ", ".join(shown)

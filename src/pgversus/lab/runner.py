@@ -16,7 +16,7 @@ from pgversus.engine.progress import Progress
 from pgversus.engine.testbed import TrialFailedError, TrialRunner
 from pgversus.errors import HostError, PgversusError, ServerError, StoreError
 from pgversus.host.counters import read_host
-from pgversus.host.full_disk import WHAT_IS_KEPT, full_disk, has_no_room, is_full, words_of_full_disk
+from pgversus.host.full_disk import WHAT_IS_KEPT, full_disk, full_disk_text, has_no_room, is_full
 from pgversus.host.processes import cpu_time
 from pgversus.lab.arm_servers import ArmServer
 from pgversus.postgres import catalog
@@ -133,7 +133,7 @@ def failures_of_the_host(directory: Path) -> Iterator[None]:
         raise
     except (PgversusError, TrialFailedError) as error:
         words = error.found if isinstance(error, PgversusError) else str(error)
-        said = words_of_full_disk(words)
+        said = full_disk_text(words)
         if said or has_no_room(directory):
             raise full_disk(directory, said or words) from error
         raise

@@ -31,8 +31,8 @@ from pgversus.records.preparation import Preparation
 from pgversus.records.trials import Window
 from pgversus.stats.counters import difference
 from pgversus.study.design import Design
-from pgversus.workload.pgbench import UnreadableOutputError, error_words, parse_summary
-from pgversus.workload.pgbench_log import Slice, Stop, UnreadableLogError, clocks_differ, read_ends, slices
+from pgversus.workload.pgbench import UnreadableOutputError, parse_summary, stderr_text
+from pgversus.workload.pgbench_log import Slice, SliceEnd, UnreadableLogError, clocks_differ, read_ends, slices
 from pgversus.workload.pgbench_run import (
     PgbenchLoad,
     check_end,
@@ -224,7 +224,7 @@ class _Session:
         """The epoch at which the open logs of pgbench were first seen."""
         self._begins: list[int] = []
         """The start of each window, in microseconds since 1970 by pgbench's clock."""
-        self._stops: list[Stop] = []
+        self._stops: list[SliceEnd] = []
         """The stop before the first window, and the stop of each window."""
         self._host: dict[str, float] = {}
         self._opened = now()
@@ -336,7 +336,7 @@ class _Session:
         except ProgramEndedError:
             self._fail_ended()
 
-    def _drained(self) -> Stop:
+    def _drained(self) -> SliceEnd:
         """Wait until the sessions of stopped clients have finished."""
         stopped = self._now()
         with _failing_the_trial():
@@ -351,7 +351,7 @@ class _Session:
         # The same clock of the same host, unless it is set in the meantime.
         now = self._now()
         sessions = ((round(1e6 * one.began), min(max(stopped, round(1e6 * one.finished)), now)) for one in found)
-        return Stop(stopped=stopped, sessions=tuple(sessions))
+        return SliceEnd(stopped=stopped, sessions=tuple(sessions))
 
     def _fail_clients(self, problem: str) -> NoReturn:
         # pgbench continues as long as one client does; this signal lets the clients finish and ends it.
@@ -369,7 +369,7 @@ class _Session:
             summary = parse_summary(finished.stdout)
             ends = read_ends(log_files(self._load, self._log_prefix))
         except (UnreadableOutputError, UnreadableLogError) as error:
-            raise damaged(self._load, f"{error}\n{error_words(finished.stderr)}".strip()) from error
+            raise damaged(self._load, f"{error}\n{stderr_text(finished.stderr)}".strip()) from error
         if len(ends.clients) != summary.transactions:
             problem = f"pgbench counted {summary.transactions} transactions and logged {len(ends.clients)}"
             raise damaged(self._load, problem)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from pgversus.plans.levels import SPILLED, Examined, PlanLevel
+from pgversus.plans.levels import SPILLED, ComparablePlan, PlanLevel
 from pgversus.plans.matching import NodeMatching
 from pgversus.plans.plan import MAIN, OperatorFamily, Plan, PlanNode
 
@@ -155,7 +155,7 @@ def _is_much(before: float, after: float) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Held:
+class _PlacedCondition:
     """One condition at its node."""
 
     text: str
@@ -181,7 +181,7 @@ def _conditions(baseline: Plan, contender: Plan, matching: NodeMatching) -> Iter
     kept = Counter((there.get(one.place), one.heading, one.text) for one in held)
     kept_there = Counter((one.place, one.heading, one.text) for one in held_there)
     gone = [one for one in held if (there.get(one.place), one.heading, one.text) not in kept_there]
-    new: dict[str, list[_Held]] = {}
+    new: dict[str, list[_PlacedCondition]] = {}
     for one in held_there:
         if (one.place, one.heading, one.text) not in kept:
             new.setdefault(one.text, []).append(one)
@@ -217,9 +217,9 @@ def _conditions(baseline: Plan, contender: Plan, matching: NodeMatching) -> Iter
             )
 
 
-def _all(plan: Plan) -> list[_Held]:
+def _all(plan: Plan) -> list[_PlacedCondition]:
     return [
-        _Held(text=text, heading=heading, place=place, node=node)
+        _PlacedCondition(text=text, heading=heading, place=place, node=node)
         for place, node in enumerate(plan.nodes)
         for heading, texts in node.conditions.items()
         for text in texts
@@ -241,7 +241,7 @@ def _keys(was: PlanNode, now: PlanNode, places: tuple[int, int]) -> Iterator[Cha
             )
 
 
-def fact_changes(one: Examined, other: Examined, matching: NodeMatching) -> Iterator[Change]:
+def fact_changes(one: ComparablePlan, other: ComparablePlan, matching: NodeMatching) -> Iterator[Change]:
     """Yield changed facts of nodes with the same operator; facts that one major does not report are ignored."""
     baseline, contender = one.plan, other.plan
     if baseline.is_measured and contender.is_measured and bool(baseline.jit_functions) != bool(contender.jit_functions):

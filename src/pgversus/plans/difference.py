@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from pgversus.plans.changes import Change, ChangeKind, amount_changes, condition_changes, fact_changes, operator_changes
-from pgversus.plans.levels import Examined, Fingerprints, PlanLevel, examined, without_place
+from pgversus.plans.levels import ComparablePlan, Fingerprints, PlanLevel, comparable, without_place
 from pgversus.plans.matching import NodeMatching, match
 from pgversus.plans.plan import Plan
 
@@ -40,7 +40,7 @@ class PlanDifference:
 
 def difference(baseline: Plan, contender: Plan) -> PlanDifference:
     """Return the difference from baseline to contender, for plans of one statement on the same data."""
-    one, other = examined(baseline), examined(contender)
+    one, other = comparable(baseline), comparable(contender)
     is_same_shape = one.shapes == other.shapes
     matching = _in_order(baseline) if is_same_shape else match(baseline, contender)
     operators = [] if is_same_shape else list(operator_changes(baseline, contender, matching))
@@ -76,7 +76,7 @@ def _in_order(plan: Plan) -> NodeMatching:
     return NodeMatching(pairs=tuple((place, place) for place in range(len(plan.nodes))), removed=(), added=())
 
 
-def _time(one: Examined, other: Examined, matching: NodeMatching) -> TimeSplit | None:
+def _time(one: ComparablePlan, other: ComparablePlan, matching: NodeMatching) -> TimeSplit | None:
     if not (one.plan.is_measured and other.plan.is_measured):
         return None
     mine, theirs = ([amounts.time_s or 0.0 for amounts in side.own] for side in (one, other))

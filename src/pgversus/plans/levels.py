@@ -46,7 +46,7 @@ class Fingerprints:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Examined:
+class ComparablePlan:
     """A plan with precomputed data for comparison, in the order of its nodes."""
 
     plan: Plan
@@ -69,10 +69,10 @@ class Examined:
         )
 
 
-def examined(plan: Plan) -> Examined:
+def comparable(plan: Plan) -> ComparablePlan:
     """Prepare a plan for comparison."""
     mine = own(plan)
-    return Examined(
+    return ComparablePlan(
         plan=plan,
         shapes=[_shape(node) for node in plan.nodes],
         logics=[_logic(node) for node in plan.nodes],
@@ -92,7 +92,7 @@ def _logic(node: PlanNode) -> str:
     return f"{_shape(node)}{_NEXT}{sorted(node.conditions.items())}{_NEXT}{sorted(node.keys.items())}"
 
 
-def is_same_but_for_sorts(one: Examined, other: Examined) -> bool:
+def is_same_but_for_sorts(one: ComparablePlan, other: ComparablePlan) -> bool:
     """Whether the plans differ only in sorts: all other operators, conditions and keys are equal.
 
     A newer planner may know that rows are already ordered where an older one sorts them.
@@ -100,7 +100,7 @@ def is_same_but_for_sorts(one: Examined, other: Examined) -> bool:
     return _without_sorts(one) == _without_sorts(other)
 
 
-def _without_sorts(one: Examined) -> list[tuple[int, str]]:
+def _without_sorts(one: ComparablePlan) -> list[tuple[int, str]]:
     depths: list[int] = []
     found = []
     for node, logic in zip(one.plan.nodes, one.logics, strict=True):
@@ -114,7 +114,7 @@ def _without_sorts(one: Examined) -> list[tuple[int, str]]:
 
 
 def without_place(logic: str) -> str:
-    """Return a node's logic and subplan without its position. logic: from Examined."""
+    """Return a node's logic and subplan without its position. logic: from ComparablePlan."""
     return logic.split(_NEXT, _PARTS_OF_PLACE)[-1]
 
 

@@ -98,7 +98,7 @@ class Fingerprint:
         text = self.properties.configuration.get("CONFIGURE")
         if text is None:
             return None
-        options = [word for word in _words(text) if word.startswith("--") and not _NO_BEARING.match(word)]
+        options = [word for word in _command_words(text) if word.startswith("--") and not _NO_BEARING.match(word)]
         return {name: value or "yes" for name, _, value in (option.partition("=") for option in options)}
 
     @property
@@ -213,7 +213,7 @@ def _unequal_rows(kind: str, name: str, values: Sequence[str]) -> list[Differenc
     return [Difference(kind=kind, name=name, values=tuple(values), is_default=False)]
 
 
-def _words(text: str) -> list[str]:
+def _command_words(text: str) -> list[str]:
     if len(text) > _LONGEST_OPTIONS:
         return text.split()
     try:

@@ -24,7 +24,7 @@ _NO_TIME = CpuTime(user_s=0.0, system_s=0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finish:
+class SessionEnd:
     """The transaction that a session was in when its client was stopped; times are epochs."""
 
     began: float
@@ -62,7 +62,7 @@ class LoadSessions:
         except psycopg.Error as error:
             raise question_failed(self._target, error) from error
 
-    def finished(self, processes: Sequence[int], stopped: float, timeout_s: float) -> list[Finish] | None:
+    def finished(self, processes: Sequence[int], stopped: float, timeout_s: float) -> list[SessionEnd] | None:
         """Wait until none of these sessions is at work and return when each of them finished.
 
         A session that was idle at the stop finished then. One that waits for its stopped client, or for a lock of
@@ -92,7 +92,7 @@ class LoadSessions:
                 seen_stopped |= stopped_among(at_work)
             time.sleep(max(_SHORTEST_POLL_S, _POLL_SHARE * waited_s) if at_work else _SHORTEST_POLL_S)
         finishes = [
-            Finish(
+            SessionEnd(
                 began=one.began,
                 finished=max(stopped, seen_at_work.get(one.process, stopped) if one.is_active else one.changed),
                 was_stopped=one.process in seen_stopped,

@@ -137,7 +137,7 @@ class Server:
             said = log.read()
         return said.rfind(_RECOVERS) > said.rfind(_RECOVERED)
 
-    def log_words(self, position: int = 0) -> str:
+    def log_text(self, position: int = 0) -> str:
         """Return the errors logged since a position in the log, or its last lines if there are none."""
         output = Output(is_abridged=True)
         with self._log_file.open("rb") as log:
@@ -192,7 +192,7 @@ class Server:
         while not self._is_ready():
             assert self._watchdog is not None  # noqa: S101 - set by start()
             if self._watchdog.poll() is not None:
-                raise self._did_not_start(self.log_words(log_position))
+                raise self._did_not_start(self.log_text(log_position))
             if time.monotonic() > deadline:
                 raise self._did_not_start(f"not ready after {_START_TIMEOUT_S:.0f} s")
             time.sleep(_POLL_S)

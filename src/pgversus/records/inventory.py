@@ -27,7 +27,7 @@ class CachedThing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ServerHere:
+class InstalledServer:
     """A server that is available without fetching or building."""
 
     name: str

@@ -39,13 +39,13 @@ _ORIGINS = {
 """As text; other origins are names."""
 
 
-def origin_words(origin: str) -> str:
+def origin_text(origin: str) -> str:
     """Return the origin of a server as shown to people."""
     return _(_ORIGINS[origin]) if origin in _ORIGINS else origin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BuiltFrom:
+class BuildRecord:
     """The inputs of a managed build."""
 
     source: str
@@ -83,7 +83,7 @@ class ArmFacts:
     """Hash of names, rows and digests of all its tables: equal data have equal hashes, even days later."""
     compiled_in: Mapping[str, str] = field(default_factory=dict)
     """Build properties that the running server reports: block and segment sizes, debug_assertions, CONFIGURE."""
-    built_from: BuiltFrom | None = None
+    built_from: BuildRecord | None = None
     """For a build from source."""
     sizes: Mapping[str, int] = field(default_factory=dict)
     """Bytes of each table and index after loading."""

@@ -5,9 +5,9 @@ from typing import Any
 
 from pgversus.answers.answer import OTHER_ROWS, Caveat
 from pgversus.records.plans import StatementName
-from pgversus.records.preparation import origin_words
+from pgversus.records.preparation import origin_text
 from pgversus.report.methodology import phase_word
-from pgversus.report.plans import statement_words
+from pgversus.report.plans import statement_text
 from pgversus.study.metrics import percentile_name
 from pgversus.text.translation import N_, _, both, translate_stored
 from pgversus.text.units import significant
@@ -135,7 +135,7 @@ def _rate(tps: float) -> str:
 
 
 def _statements(names: Sequence[StatementName]) -> str:
-    return "; ".join(map(statement_words, names))
+    return "; ".join(map(statement_text, names))
 
 
 def _differences(parts: Sequence[tuple[str, str, str]]) -> str:
@@ -163,9 +163,9 @@ def _quoted(value: str) -> str:
 _FORMATS: Mapping[str, Callable[[Any], str]] = {
     "arms": both,
     "baseline_count": _count,
-    "baseline_origin": origin_words,
+    "baseline_origin": origin_text,
     "contender_count": _count,
-    "contender_origin": origin_words,
+    "contender_origin": origin_text,
     "correlation": lambda value: f"{value:.2f}",
     "each": lambda value: f"{value:.1f}",
     "indexes": ", ".join,

@@ -18,7 +18,7 @@ from markupsafe import Markup
 from pgversus.answers.plans import ComparedPlans, PlansAnswer
 from pgversus.plans.sentences import headline, sentences
 from pgversus.report.charts.theme import FONT, SIGNS, css_variables
-from pgversus.report.plans import NOTHING_COMPARED, plan_rows, plan_warnings, statement_words, times, undoing
+from pgversus.report.plans import NOTHING_COMPARED, override_text, plan_rows, plan_warnings, statement_text, times
 from pgversus.text.redaction import visible
 from pgversus.text.translation import _, language_in_use, ngettext
 
@@ -103,12 +103,12 @@ def plans_html(answer: PlansAnswer) -> str:
 
 def _comparison(one: ComparedPlans) -> dict[str, object]:
     return {
-        "statement": statement_words(one.statement),
+        "statement": statement_text(one.statement),
         "labels": one.labels,
         "level": one.difference.level.value,
         "headline": headline(one.difference.level),
         "sentences": sentences(one.difference),
-        "undoing": undoing(one),
+        "override": override_text(one),
         "times": times(one) if one.difference.time is not None else "",
         "rows": plan_rows(one),
     }

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from pgversus.records.inventory import CachedKind, CachedThing, ServerHere
+from pgversus.records.inventory import CachedKind, CachedThing, InstalledServer
 from pgversus.study.host_access import HostAccess
 from pgversus.study.needs import Needs
 from pgversus.study.study import Study
@@ -74,7 +74,7 @@ SERVERS_SCHEMA = "pgversus.servers/1"
 _HEADS = ("name", "version", "origin", "block", "options", "flags", "size", "from")
 
 
-def servers_table(servers: Sequence[ServerHere]) -> str:
+def servers_table(servers: Sequence[InstalledServer]) -> str:
     """Return a line for each server, in the given order."""
     if not servers:
         return "no servers installed; compare, run and pgversus servers install fetch what they need\n"
@@ -82,12 +82,12 @@ def servers_table(servers: Sequence[ServerHere]) -> str:
     return "\n".join(aligned([_HEADS, *rows])) + "\n"
 
 
-def servers_document(servers: Sequence[ServerHere], root: str) -> dict[str, Any]:
+def servers_document(servers: Sequence[InstalledServer], root: str) -> dict[str, Any]:
     """Return the servers as a JSON document; sizes in bytes, null if unknown."""
     return {"schema": SERVERS_SCHEMA, "cache": root, "servers": [asdict(server) for server in servers]}
 
 
-def _cells(server: ServerHere) -> tuple[str, ...]:
+def _cells(server: InstalledServer) -> tuple[str, ...]:
     return (
         server.name,
         server.version.partition(" ")[0],

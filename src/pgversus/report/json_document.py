@@ -16,7 +16,7 @@ from pgversus.report.methodology import sensitivity
 from pgversus.report.overview import overview_sentences
 from pgversus.report.plans import plans_document
 from pgversus.report.published import PublishedRatio, published_ratios
-from pgversus.report.sentences import answer_sentences, unanswered_words
+from pgversus.report.sentences import answer_sentences, unanswered_text
 from pgversus.report.values import dropped_trials, medians
 from pgversus.report.verdicts import VerdictOn, verdict_on
 from pgversus.report.why import attribution_failure
@@ -297,7 +297,7 @@ def study_document(answer: StudyAnswer) -> dict[str, Any]:
     with use_language(Language.ENGLISH):
         sentences = [text for one in of_comparison for text in answer_sentences(one)] or overview_sentences(answer)
         not_measured = [
-            {"context": one.context.label, "failed": one.failed, "words": unanswered_words(one)}
+            {"context": one.context.label, "failed": one.failed, "words": unanswered_text(one)}
             for one in answer.unanswered
         ]
     return {

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pgversus.answers.answer import StudyAnswer
 from pgversus.answers.plans import ComparedPlans, PlansAnswer
 from pgversus.plans.sentences import headline, sentences
-from pgversus.report.plans import NOTHING_COMPARED, plan_lines, plan_warnings, statement_words, times, undoing
+from pgversus.report.plans import NOTHING_COMPARED, override_text, plan_lines, plan_warnings, statement_text, times
 from pgversus.report.published import NOTHING_PUBLISHED, PublishedRatio, published_cells
 from pgversus.report.sentences import percent_of_confidence
 from pgversus.report.study_page import study_page
@@ -245,11 +245,11 @@ def plans_markdown(answer: PlansAnswer) -> str:
 
 def _parts(one: ComparedPlans) -> Iterator[str]:
     baseline, contender = (escaped(label) for label in one.labels)
-    yield f"### {escaped(statement_words(one.statement))}"
+    yield f"### {escaped(statement_text(one.statement))}"
     yield paragraph(f"{baseline} → {contender}: {headline(one.difference.level)}")
     if found := sentences(one.difference):
         yield "\n".join(f"- {escaped(text)}" for text in found)
-    if undone := undoing(one):
+    if undone := override_text(one):
         yield paragraph(undone)
     if one.difference.time is not None:
         yield paragraph(times(one))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from pgversus.answers.answer import Answer, StudyAnswer
-from pgversus.records.preparation import RUNNING_SERVER, ArmFacts, origin_words
+from pgversus.records.preparation import RUNNING_SERVER, ArmFacts, origin_text
 from pgversus.records.trials import Phase
 from pgversus.stats.analysis import ContenderResult, smallest_difference, spread_of_blocks
 from pgversus.stats.block_model import noise_parts
@@ -20,7 +20,7 @@ from pgversus.text.units import duration, latency, percent, size
 _COPY_WORDS = {"reflink": N_("reflink"), "copy": N_("full copy")}
 
 
-def _copies_words(copies: Any) -> str:
+def _copies_text(copies: Any) -> str:
     return _(_COPY_WORDS[copies]) if copies in _COPY_WORDS else str(copies)
 
 
@@ -35,7 +35,7 @@ _FACTS: Mapping[str, tuple[str, Callable[[Any], str]]] = {
     "mount_options": (N_("mount options"), str),
     "governor": (N_("frequency governor"), str),
     "transparent_hugepage": (N_("transparent huge pages"), str),
-    "copies": (N_("copy method"), _copies_words),
+    "copies": (N_("copy method"), _copies_text),
 }
 
 
@@ -106,14 +106,12 @@ _OWN_BLOCKS_OF_STUDY = N_(
 def comparison_lines(answer: Answer) -> list[str]:
     """Return lines on one comparison: the load command, builds, host, blocks and windows, and the results folder."""
     comparison, design = answer.comparison, answer.comparison.design
-    arms = listed(
-        f"{arm.label} = {build_words(facts)}" for arm, facts in zip(comparison.arms, answer.arms, strict=True)
-    )
+    arms = listed(f"{arm.label} = {build_text(facts)}" for arm, facts in zip(comparison.arms, answer.arms, strict=True))
     blocks = ngettext(
         "{number} block of {windows} per arm",
         "{number} blocks of {windows} per arm",
         len(answer.blocks),
-        windows=windows_words([answer]),
+        windows=windows_text([answer]),
     )
     margin = _("margin {margin}, seed {seed}", margin=f"±{percent(design.margin)}", seed=design.seed)
     return [
@@ -143,10 +141,10 @@ def study_lines(answer: StudyAnswer) -> list[str]:
     answers = answer.answers
     if not answers:
         return []
-    builds = (build_words(facts) for one in answers for facts in one.arms)
+    builds = (build_text(facts) for one in answers for facts in one.arms)
     clients = [one.client for one in answers if one.comparison.workload.runs_pgbench]
     margins = (f"±{percent(one.comparison.design.margin)}" for one in answers)
-    blocks = _("blocks of {windows} per arm", windows=windows_words(answers))
+    blocks = _("blocks of {windows} per arm", windows=windows_text(answers))
     margin = _("margin {margin}, seed {seed}", margin=shortened_list(margins, either), seed=answer.study.seed)
     return [
         shortened_list(builds),
@@ -161,12 +159,12 @@ def study_lines(answer: StudyAnswer) -> list[str]:
     ]
 
 
-def build_words(facts: ArmFacts) -> str:
+def build_text(facts: ArmFacts) -> str:
     """Return `PostgreSQL 17.11 (source, gcc 12.2.0, +cassert)`; with the source for a build from source."""
     made = facts.built_from
     if made is None:
-        return f"PostgreSQL {facts.version} ({origin_words(facts.origin)}, {facts.compiler})"
-    parts = [origin_words(facts.origin), facts.compiler, *(f"+{word}" for word in made.options), made.source]
+        return f"PostgreSQL {facts.version} ({origin_text(facts.origin)}, {facts.compiler})"
+    parts = [origin_text(facts.origin), facts.compiler, *(f"+{word}" for word in made.options), made.source]
     parts += [_("{profile} build", profile=made.profile)] if made.profile != USUAL_MANNER.profile else []
     parts += [made.system] if made.system != BuildSystem.CONFIGURE else []
     return f"PostgreSQL {facts.version} ({', '.join(parts)})"
@@ -307,7 +305,7 @@ def _repeated(answers: Sequence[Answer]) -> Iterator[str]:
         )
 
 
-def windows_words(answers: Iterable[Answer]) -> str:
+def windows_text(answers: Iterable[Answer]) -> str:
     """Return an arm's work per block: `8 windows of 1 s`, `4 to 50 windows of 20 ms in quads`, or one operation."""
     all_answers = list(answers)
     short = [one for one in all_answers if _has_quads(one)]

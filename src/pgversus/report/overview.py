@@ -9,7 +9,7 @@ from itertools import islice
 
 from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.report.caveats import caveat_text
-from pgversus.report.sentences import unanswered_words
+from pgversus.report.sentences import unanswered_text
 from pgversus.report.verdicts import VerdictRow, verdict_row, verdict_word
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.confidence import Verdict
@@ -71,7 +71,7 @@ def shared_caveats(answer: StudyAnswer) -> list[str]:
 def not_measured(answer: StudyAnswer) -> list[str]:
     """Return contexts without blocks and skipped treatments, with reasons, limited to the first ones."""
     whole = _("the comparison")
-    lines = [f"{one.context.label or whole}: {unanswered_words(one)}" for one in answer.unanswered]
+    lines = [f"{one.context.label or whole}: {unanswered_text(one)}" for one in answer.unanswered]
     lines += [
         _("{treatment}, skipped: {reason}", treatment=one.label, reason=one.reason) for one in answer.study.skipped
     ]

@@ -20,7 +20,7 @@ NOTHING_COMPARED = N_("no statement has a plan")
 """Untranslated."""
 
 
-def statement_words(name: StatementName) -> str:
+def statement_text(name: StatementName) -> str:
     """Return script, number and text of a statement; for a plan from a file, the text or the number of the plan."""
     if not name.script:
         return name.text or _("plan {number}", number=name.number)
@@ -34,7 +34,7 @@ def plan_warnings(answer: PlansAnswer) -> list[str]:
             "{contender} returns different rows from {baseline}: {statement}",
             contender=one.labels[1],
             baseline=one.labels[0],
-            statement=statement_words(one.statement),
+            statement=statement_text(one.statement),
         )
         for one in answer.compared
         if one.same_rows is False
@@ -67,7 +67,7 @@ def plans_document(answer: PlansAnswer) -> dict[str, Any]:
 def _comparison(one: ComparedPlans) -> dict[str, Any]:
     found = one.difference
     return {
-        "statement": statement_words(one.statement),
+        "statement": statement_text(one.statement),
         "baseline": one.labels[0],
         "contender": one.labels[1],
         "level": found.level.value,
@@ -253,7 +253,7 @@ _RUN = {
 }
 
 
-def undoing(one: ComparedPlans) -> str:
+def override_text(one: ComparedPlans) -> str:
     """Return a sentence on settings that restore a plan; empty if no plan has changed, or no search was made."""
     level = one.difference.level
     if not one.is_searched or level in (PlanLevel.WORK, PlanLevel.IDENTICAL):
@@ -279,10 +279,10 @@ def plans_text(answer: PlansAnswer) -> str:
 
 def _part(one: ComparedPlans) -> Iterator[str]:
     baseline, contender = one.labels
-    yield statement_words(one.statement)
+    yield statement_text(one.statement)
     yield f"{baseline} -> {contender}: {headline(one.difference.level)}"
     yield from (f"  - {text}" for text in sentences(one.difference))
-    if undone := undoing(one):
+    if undone := override_text(one):
         yield f"  {undone}"
     if one.difference.time is not None:
         yield f"  {times(one)}"

@@ -15,7 +15,7 @@ _TOO_NOISY = 3
 # Multiple of the budget above which a quieter host is suggested instead of more time.
 
 
-def metric_words(metric: Metric) -> str:
+def metric_text(metric: Metric) -> str:
     """Return the name of a metric in the current language."""
     return _(metric.label)
 
@@ -36,7 +36,7 @@ def contender_sentence(answer: Answer, result: ContenderResult) -> str:
     return together(*others, check, body)
 
 
-def unanswered_words(one: Unanswered) -> str:
+def unanswered_text(one: Unanswered) -> str:
     """Return why a context has no measurements."""
     return not_begun(one.stopped) if one.failure is None else one.failure
 
@@ -68,7 +68,7 @@ def _names(answer: Answer, result: ContenderResult) -> dict[str, str]:
     return {
         "contender": comparison.arms[result.contender].label,
         "baseline": comparison.baseline.label,
-        "metric": metric_words(comparison.design.metric),
+        "metric": metric_text(comparison.design.metric),
         "confidence": percent_of_confidence(),
         "effort": effort(answer, result),
     }

@@ -13,9 +13,9 @@ from rich.text import Text
 
 from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.report.caveats import caveat_text
-from pgversus.report.methodology import restarts, windows_words
+from pgversus.report.methodology import restarts, windows_text
 from pgversus.report.overview import MOST_ROWS, not_measured, overview_sentences, shared_caveats, verdict_rows
-from pgversus.report.sentences import answer_sentences, metric_words, percent_of_confidence
+from pgversus.report.sentences import answer_sentences, metric_text, percent_of_confidence
 from pgversus.report.terminal import STYLES, SafeConsole, print_parts, terminal_table, verdicts_of_study
 from pgversus.report.values import counter_label, counter_text, level_text, sure_counter_names
 from pgversus.report.verdicts import MARKS, verdict_word
@@ -132,7 +132,7 @@ def _arms(answer: Answer, form: Form) -> Table:
     comparison, metric = answer.comparison, answer.analysis.metric
     against = _("vs {baseline}", baseline=comparison.baseline.label)
     confidence = _("{confidence} CI", confidence=percent_of_confidence())
-    rows = terminal_table("", metric_words(metric), _("over blocks"), against, confidence, "")
+    rows = terminal_table("", metric_text(metric), _("over blocks"), against, confidence, "")
     for arm in comparison.arms:
         trials = [block.trials[arm.index] for block in answer.blocks if arm.index in block.trials]
         values = [value for trial in trials if (value := trial.value(metric)) is not None]
@@ -226,6 +226,6 @@ def _ending(answers: Sequence[Answer], wall_s: float, results: str) -> Iterator[
     """Yield the method, the results folder, and the next command."""
     if measured := [one for one in answers if one.blocks]:
         method = _RESTARTED if restarts(measured) else _NOT_RESTARTED
-        yield Text(_(method, windows=windows_words(measured), duration=duration(wall_s)), style="dim")
+        yield Text(_(method, windows=windows_text(measured), duration=duration(wall_s)), style="dim")
     yield Text(_("results: {folder}", folder=results), style="dim")
     yield Text(_("next: {command}", command=f"pgversus report {shlex.quote(results)} --verbose"), style="dim")

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pgversus.answers.answer import Answer, StudyAnswer
-from pgversus.report.sentences import metric_words
+from pgversus.report.sentences import metric_text
 from pgversus.report.verdicts import MARKS
 from pgversus.stats.analysis import Plateau, plateau
 from pgversus.stats.confidence import Verdict
@@ -94,7 +94,7 @@ def sweeps(answer: StudyAnswer) -> list[Sweep]:
 
 def metric_axis(metric: Metric) -> str:
     """Return the title of a metric's axis, with the unit."""
-    words = metric_words(metric)
+    words = metric_text(metric)
     return words if metric is Metric.TPS else _("{metric} (s)", metric=words)
 
 

@@ -14,7 +14,7 @@ from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.report.caveats import caveat_text
 from pgversus.report.methodology import comparison_lines
 from pgversus.report.published import NOTHING_PUBLISHED, PublishedRatio, published_cells
-from pgversus.report.sentences import answer_sentences, metric_words, percent_of_confidence
+from pgversus.report.sentences import answer_sentences, metric_text, percent_of_confidence
 from pgversus.report.study_page import StudyPage, study_page
 from pgversus.report.sweeps import HeatCell, HeatMap, heat_colour
 from pgversus.report.values import (
@@ -131,9 +131,9 @@ def _verdict_table(answer: Answer) -> Table:
     against = (
         _("vs {baseline}", baseline=baseline)
         if metric is first
-        else _("{metric} vs {baseline}", metric=metric_words(metric), baseline=baseline)
+        else _("{metric} vs {baseline}", metric=metric_text(metric), baseline=baseline)
     )
-    rows = terminal_table("", metric_words(first), "", against, percent_of_confidence(), "", _("blocks"))
+    rows = terminal_table("", metric_text(first), "", against, percent_of_confidence(), "", _("blocks"))
     for arm in comparison.arms:
         level = answer.analysis.levels[arm.index].get(first)
         cells: list[RenderableType] = [Text(arm.label), *_level(level, partial(level_text, first))]

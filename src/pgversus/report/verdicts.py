@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from pgversus.answers.answer import Answer
-from pgversus.report.sentences import metric_words
+from pgversus.report.sentences import metric_text
 from pgversus.report.values import level_text
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.confidence import Verdict
@@ -115,7 +115,7 @@ def verdict_row(answer: Answer, result: ContenderResult) -> VerdictRow:
         context=found.context,
         baseline=found.baseline,
         contender=found.contender,
-        metric=metric_words(metric),
+        metric=metric_text(metric),
         baseline_level=baseline_level,
         contender_level=contender_level,
         change=shown.value if shown else "",

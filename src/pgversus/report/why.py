@@ -7,11 +7,11 @@ from pgversus.answers.answer import Answer, AttributionResult, StudyAnswer
 from pgversus.answers.plans import ComparedPlans, restoration_of
 from pgversus.plans.levels import PlanLevel
 from pgversus.plans.sentences import headline, sentences
-from pgversus.report.plans import statement_words, statistics_note, times, undoing
-from pgversus.report.sentences import metric_words, not_begun, percent_of_confidence
+from pgversus.report.plans import override_text, statement_text, statistics_note, times
+from pgversus.report.sentences import metric_text, not_begun, percent_of_confidence
 from pgversus.report.values import sure_counters
 from pgversus.stats.analysis import ContenderResult
-from pgversus.stats.attribution import Attribution, Bounded
+from pgversus.stats.attribution import Attribution, BoundedValue
 from pgversus.stats.confidence import DIFFERENT, Verdict
 from pgversus.study.design import StopReason
 from pgversus.study.metrics import Metric
@@ -145,7 +145,7 @@ def _not_measured(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Words:
+class _Phrases:
     """Sentences about changed plans, or about unchanged plans that execute differently; untranslated."""
 
     differ: str
@@ -158,7 +158,7 @@ class _Words:
     """If the plans are not the only cause."""
 
 
-_IS = _Words(
+_IS = _Phrases(
     differ=N_("The plans of {contender} differ from those of {baseline}."),
     restored=N_("with {restoration}, {contender} uses the plans of {baseline}"),
     begins_restored=N_("With {restoration}, {contender} uses the plans of {baseline}"),
@@ -171,7 +171,7 @@ _IS = _Words(
         Verdict.SLOWER: N_("{contender} is slower mostly because of its plans"),
     },
 )
-_GOES = _Words(
+_GOES = _Phrases(
     differ=N_("{contender} uses the same plans as {baseline}, but they execute differently."),
     restored=N_("with {restoration}, the plans of {contender} execute as on {baseline}"),
     begins_restored=N_("With {restoration}, the plans of {contender} execute as on {baseline}"),
@@ -189,7 +189,7 @@ _MOSTLY, _ALL_BUT_ALL = 0.5, 0.9
 
 
 def _measured(
-    labels: Mapping[str, str], verdict: Verdict, metric: Metric, found: Attribution, restoration: str, words: _Words
+    labels: Mapping[str, str], verdict: Verdict, metric: Metric, found: Attribution, restoration: str, words: _Phrases
 ) -> str:
     """Return the measured effect of the plans. restoration: what restored the baseline's plans."""
     is_as_judged = (found.whole.value > 1) is (verdict is Verdict.FASTER)
@@ -237,7 +237,7 @@ def _seconds(metric: Metric, found: Attribution) -> str:
         )
     return _(
         "{metric}: {plans} by plans, {whole} in total; {rest}.",
-        metric=metric_words(metric),
+        metric=metric_text(metric),
         plans=plans,
         whole=whole,
         rest=rest,
@@ -260,7 +260,7 @@ def _same_plans(answer: Answer, result: ContenderResult, labels: Mapping[str, st
 
 def _changed(one: ComparedPlans) -> ChangedPlan:
     return ChangedPlan(
-        statement=statement_words(one.statement),
+        statement=statement_text(one.statement),
         headline=headline(one.difference.level),
         sentences=list(_sentences(one)),
     )
@@ -271,17 +271,17 @@ def _sentences(one: ComparedPlans) -> Iterator[str]:
     yield from found[:_MOST_SENTENCES]
     if len(found) > _MOST_SENTENCES:
         yield _("{rest} more; see pgversus plans", rest=len(found) - _MOST_SENTENCES)
-    if undone := undoing(one):
+    if undone := override_text(one):
         yield undone
     if one.difference.time is not None:
         yield times(one)
 
 
-def _factor(part: Bounded) -> str:
+def _factor(part: BoundedValue) -> str:
     """Return a factor of speed with its interval: `11x [10x, 12x]`."""
     return f"{factor(part.value)} [{factor(part.low)}, {factor(part.high)}]"
 
 
-def _saved(gained: Bounded) -> str:
+def _saved(gained: BoundedValue) -> str:
     seconds = latency(abs(gained.value))
     return _("{time} saved", time=seconds) if gained.value > 0 else _("{time} added", time=seconds)

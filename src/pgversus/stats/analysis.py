@@ -21,7 +21,7 @@ from pgversus.stats.confidence import (
 )
 from pgversus.stats.counters import CounterEstimates, CounterRatio, OneSidedCounter, counter_estimates
 from pgversus.stats.effects import LogEstimate, Samples, log_level, log_ratio, paired_log_levels, quantile_is_supported
-from pgversus.stats.lazy import LazyMapping, LazyValues, Once
+from pgversus.stats.lazy import LazyMapping, LazyValue, LazyValues
 from pgversus.study.comparison import BASELINE, Comparison
 from pgversus.study.design import MOST_BLOCKS, Design
 from pgversus.study.metrics import Metric, Quantity, StepTime
@@ -150,7 +150,7 @@ def analyse(
     invalid: contenders without claims, because their trials failed too often.
     known: results of contenders after the same blocks; missing ones are computed.
     """
-    counted = Once(lambda: counter_estimates(samples.blocks, len(comparison.arms), rule))
+    counted = LazyValue(lambda: counter_estimates(samples.blocks, len(comparison.arms), rule))
     return Analysis(
         metric=comparison.design.metric,
         levels=tuple(_levels(samples, quantities_of(comparison), rule, arm.index) for arm in comparison.arms),

@@ -24,7 +24,7 @@ _FARTHEST = 300.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bounded:
+class BoundedValue:
     """A value with its interval."""
 
     value: float
@@ -36,17 +36,17 @@ class Bounded:
 class Attribution:
     """The contribution of plan changes, as factors of speed and in seconds per transaction."""
 
-    whole: Bounded
+    whole: BoundedValue
     """Contender relative to baseline, above 1 if it is faster. The product of the two parts."""
-    plans: Bounded
-    rest: Bounded
-    share: Bounded | None
+    plans: BoundedValue
+    rest: BoundedValue
+    share: BoundedValue | None
     """Share of the plans in the whole, on the log scale; above 1 if the rest counteracts them. None if the whole may be
     zero."""
-    whole_s: Bounded
+    whole_s: BoundedValue
     """Time saved by the contender; the sum of the two parts, with the rest measured with the old plans."""
-    plans_s: Bounded
-    rest_s: Bounded
+    plans_s: BoundedValue
+    rest_s: BoundedValue
     rest_verdict: Verdict
     """The verdict for the contender with the old plans against the baseline: the effect of everything else."""
     blocks: int
@@ -64,7 +64,7 @@ def attribution(analysis: Analysis, clients: int) -> Attribution | None:
     if d is None or plans is None or level is None:
         return None
     # On the log scale: a is the arm with old plans over the contender, d the baseline over that arm.
-    a = Bounded(value=-plans.value, low=-plans.high, high=-plans.low)
+    a = BoundedValue(value=-plans.value, low=-plans.high, high=-plans.low)
     box = _Box(a, d)
     # The contender's time is the unit.
     new_s = clients / level.value if metric is Metric.TPS else level.value
@@ -86,16 +86,16 @@ def attribution(analysis: Analysis, clients: int) -> Attribution | None:
 class _Box:
     """The region covered by the two intervals."""
 
-    a: Bounded
-    d: Bounded
+    a: BoundedValue
+    d: BoundedValue
 
-    def bounds_of(self, part: Callable[[float, float], float]) -> Bounded:
+    def bounds_of(self, part: Callable[[float, float], float]) -> BoundedValue:
         """Return the bounds of a function that is monotonic in both values, so that its extremes are at corners."""
         corners = [part(x, y) for x, y in product((self.a.low, self.a.high), (self.d.low, self.d.high))]
-        return Bounded(value=part(self.a.value, self.d.value), low=min(corners), high=max(corners))
+        return BoundedValue(value=part(self.a.value, self.d.value), low=min(corners), high=max(corners))
 
 
-def _log_time(result: ContenderResult, metric: Metric) -> Bounded | None:
+def _log_time(result: ContenderResult, metric: Metric) -> BoundedValue | None:
     """Return ln of the arm's time over that of the arm with the old plans."""
     ratio: Estimate | None = result.ratios.get(metric)
     if ratio is None or ratio.low is None or ratio.high is None:
@@ -104,8 +104,8 @@ def _log_time(result: ContenderResult, metric: Metric) -> Bounded | None:
     if max(map(abs, logs)) > _FARTHEST:
         return None
     if not metric.more_is_better:
-        return Bounded(value=logs[0], low=logs[1], high=logs[2])
-    return Bounded(value=-logs[0], low=-logs[2], high=-logs[1])
+        return BoundedValue(value=logs[0], low=logs[1], high=logs[2])
+    return BoundedValue(value=-logs[0], low=-logs[2], high=-logs[1])
 
 
 def _turned(verdict: Verdict) -> Verdict:

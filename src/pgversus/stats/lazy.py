@@ -37,7 +37,7 @@ class LazyValues(Mapping[K, V]):
     __hash__ = None  # type: ignore[assignment]
 
 
-class Once(Generic[V]):
+class LazyValue(Generic[V]):
     """A value that is computed at its first use."""
 
     __slots__ = ("_made", "_make")

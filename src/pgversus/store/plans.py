@@ -32,7 +32,7 @@ _SETTINGS = TypeAdapter(dict[str, PlannerSetting])
 _STATISTICS = TypeAdapter(dict[str, str])
 _PARAMETERS = TypeAdapter(tuple[str, ...])
 _SAMPLED = TypeAdapter(SampledPlans)
-_UNDOING = TypeAdapter(PlanOverride)
+_OVERRIDE = TypeAdapter(PlanOverride)
 _TABLES = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'plan'"
 _ARM_ROWS = TypeAdapter(list[tuple[Place, str, str, int, str | None]])
 _ARMS = "SELECT arm, settings, statistics, is_searched, sampled FROM explained_arm WHERE context = ? ORDER BY arm"
@@ -78,8 +78,8 @@ def plan_rows(context: int, plans: CapturedPlans) -> Iterator[Row]:
         sampled = _sampled(plans.sampled[arm]) if plans.sampled else None
         yield "explained_arm", {**row, "is_searched": plans.is_searched, "sampled": sampled}
         undone_by = plans.undone_by[arm - 1] if arm else (None,) * len(captured.statements)
-        for number, (one, undoing) in enumerate(zip(captured.statements, undone_by, strict=True), start=1):
-            yield "plan", {**at, "statement": number, **_statement(one, undoing)}
+        for number, (one, override) in enumerate(zip(captured.statements, undone_by, strict=True), start=1):
+            yield "plan", {**at, "statement": number, **_statement(one, override)}
 
 
 def read_plans(database: sqlite3.Connection, context: int, *, arms: int) -> CapturedPlans | None:
@@ -91,9 +91,9 @@ def read_plans(database: sqlite3.Connection, context: int, *, arms: int) -> Capt
         return None
     statements: dict[int, list[CapturedStatement]] = defaultdict(list)
     undone_by: dict[int, list[PlanOverride | None]] = defaultdict(list)
-    for arm, _, *values, undoing in read_rows(database, _PLANS, _PLAN_ROWS, key=2, parameter=context):
+    for arm, _, *values, override in read_rows(database, _PLANS, _PLAN_ROWS, key=2, parameter=context):
         statements[arm].append(_captured(values))
-        undone_by[arm].append(None if undoing is None else _UNDOING.validate_json(undoing))
+        undone_by[arm].append(None if override is None else _OVERRIDE.validate_json(override))
     found = list(read_rows(database, _ARMS, _ARM_ROWS, key=1, parameter=context))
     if not found:
         return None
@@ -128,7 +128,7 @@ def _sampled(plans: SampledPlans) -> str:
     return document_without_secrets(_SAMPLED.dump_json(plans).decode())
 
 
-def _statement(one: CapturedStatement, undoing: PlanOverride | None) -> dict[str, Any]:
+def _statement(one: CapturedStatement, override: PlanOverride | None) -> dict[str, Any]:
     statement, explained, rows = one.statement, one.explained, one.rows
     return {
         "script": statement.script,
@@ -140,7 +140,7 @@ def _statement(one: CapturedStatement, undoing: PlanOverride | None) -> dict[str
         "run": None if explained is None else document_without_secrets(explained.run),
         "row_count": None if rows is None else rows.rows,
         "rows_digest": None if rows is None else rows.digest,
-        "undone_by": None if undoing is None else _UNDOING.dump_json(undoing).decode(),
+        "undone_by": None if override is None else _OVERRIDE.dump_json(override).decode(),
     }
 
 

@@ -25,7 +25,7 @@ from pgversus.records.plans import CapturedPlans
 from pgversus.records.preparation import Preparation
 from pgversus.records.trials import Block, FailedTrial, LatencyHistogram, Phase, Trial
 from pgversus.stats.counters import Columns
-from pgversus.stats.lazy import Once
+from pgversus.stats.lazy import LazyValue
 from pgversus.store.codec import CONTEXT, PREPARATION, STEPS, STUDY, ContextFact, fact_of, selected
 from pgversus.store.counters import array_size, counter_names, counter_rows
 from pgversus.store.folder import FILE_NAME, SCHEMA_VERSION, unreadable
@@ -93,7 +93,7 @@ def opened(folder: Path) -> Iterator[ResultsFile]:
     except OSError as error:
         raise unreadable(folder, error.strerror or error) from error
     except (sqlite3.Error, ValueError) as error:
-        raise unreadable(folder, _words(error)) from error
+        raise unreadable(folder, _error_text(error)) from error
     except RecursionError as error:
         raise unreadable(folder, "a document is nested too deeply") from error
 
@@ -199,7 +199,7 @@ def _uri(folder: Path) -> str:
     return f"{file.as_uri()}?{'immutable=1' if is_closed else 'mode=ro'}"
 
 
-def _words(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     """Return the message of an error; of several problems, the first."""
     if isinstance(error, sqlite3.OperationalError) and str(error) == "interrupted":
         return "reading takes too long for results of this size"
@@ -353,8 +353,8 @@ def _contexts(database: ResultsFile, folder: Path, study: StudyMetadata) -> tupl
                 preparation=preparation,
                 failure=failure,
                 blocks=tuple(blocks.get(number, ())),
-                plans=Once(partial(_later, partial(read_plans, arms=arms), folder, number)),
-                latencies=Once(partial(_later, partial(read_latencies, arms=arms), folder, number)),
+                plans=LazyValue(partial(_later, partial(read_plans, arms=arms), folder, number)),
+                latencies=LazyValue(partial(_later, partial(read_latencies, arms=arms), folder, number)),
                 is_checked=number in checked,
                 days=days.get(number),
             )

@@ -39,7 +39,7 @@ def read_chunks(
         try:
             rows = form.validate_python(found, strict=True)
         except ValidationError as error:
-            raise ValueError(_words(cursor, found, error)) from error
+            raise ValueError(_error_text(cursor, found, error)) from error
         for row in rows:
             # The pages of a damaged file may lead to the same rows repeatedly.
             if row[:key] <= before:
@@ -55,7 +55,7 @@ def read_rows(
     return chain.from_iterable(read_chunks(database, sql, form, at_once=1, key=key, parameter=parameter))
 
 
-def _words(cursor: sqlite3.Cursor, rows: list[Any], error: ValidationError) -> str:
+def _error_text(cursor: sqlite3.Cursor, rows: list[Any], error: ValidationError) -> str:
     """Return a message that names the row and column of an invalid value."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     row, column, *_ = (*first["loc"], 0)

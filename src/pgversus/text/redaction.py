@@ -18,7 +18,7 @@ from pgversus.text.secrets import (
     MARK,
     PERCENT,
     PORT,
-    Extent,
+    RedactionExtent,
     SecretValues,
     end_of_line,
     end_of_run,
@@ -44,22 +44,22 @@ _PARTS = "what", "where", "found", "expected", "to_do"
 
 def without_secrets(text: str) -> str:
     """Return the text without users and passwords in URIs, connection strings, SQL and variables."""
-    return _hidden(text, Extent.LINE, users=True)
+    return _hidden(text, RedactionExtent.LINE, users=True)
 
 
 def message_without_secrets(text: str) -> str:
     """Return the message of a server, a program or an error without passwords; the rejected user stays visible."""
-    return _hidden(text, Extent.LINE)
+    return _hidden(text, RedactionExtent.LINE)
 
 
 def word_without_secrets(word: str) -> str:
     """Return one argument of a command without secrets; white space and quotes do not end a value."""
-    return _hidden(word, Extent.WORD, users=True)
+    return _hidden(word, RedactionExtent.WORD, users=True)
 
 
 def code_without_secrets(text: str) -> str:
     """Return SQL, a shell command or a connection string without passwords and otherwise unchanged."""
-    return _hidden(text, Extent.VALUE)
+    return _hidden(text, RedactionExtent.VALUE)
 
 
 def value_without_secrets(name: str, value: str) -> str:
@@ -84,7 +84,7 @@ def command_without_secrets(words: Sequence[str]) -> tuple[str, ...]:
             found.append(HIDDEN)
         else:
             is_code = _TAKES_CODE.fullmatch(before) and not _SCHEME.match(word)
-            found.append(_hidden(word, Extent.VALUE if is_code else Extent.ARGUMENT))
+            found.append(_hidden(word, RedactionExtent.VALUE if is_code else RedactionExtent.ARGUMENT))
         before = word
     return tuple(found)
 
@@ -106,12 +106,12 @@ def may_hold_secrets(text: str) -> bool:
     return PORT.search(text) is not None or ("%" in text and PERCENT.search(text) is not None)
 
 
-def _hidden(text: str, extent: Extent, *, users: bool = False) -> str:
+def _hidden(text: str, extent: RedactionExtent, *, users: bool = False) -> str:
     """Hide secrets in a text. users: whether to hide values assigned to a user as well."""
     if not may_hold_secrets(text) and not (users and "user" in text.lower()):
         return text
     text = text.replace(MARK, "").replace(COLON, "")
-    text = "".join(_uris_hidden(text, is_word=extent in (Extent.WORD, Extent.ARGUMENT)))
+    text = "".join(_uris_hidden(text, is_word=extent in (RedactionExtent.WORD, RedactionExtent.ARGUMENT)))
     return "".join(SecretValues(text, extent, users=users).hidden()).replace(MARK, HIDDEN).replace(COLON, ":")
 
 

@@ -64,7 +64,7 @@ _QUOTES = {quote: re.compile(rf"(?<![\\{quote}]){quote}+") for quote in "\"'"}
 _SHELL_WORD = re.compile(r"""(?:[^\s'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")*""", re.DOTALL)
 
 
-class Extent(Enum):
+class RedactionExtent(Enum):
     """The amount of text to hide with a secret value."""
 
     LINE = auto()
@@ -77,7 +77,7 @@ class Extent(Enum):
     """Only the value: for SQL, commands and connection strings, whose syntax defines its end."""
 
 
-_CALLS = (_PSQL_SET, _NEXT_WORD, Extent.LINE), (_SET_CONFIG, _NEXT_ARGUMENT, Extent.VALUE)
+_CALLS = (_PSQL_SET, _NEXT_WORD, RedactionExtent.LINE), (_SET_CONFIG, _NEXT_ARGUMENT, RedactionExtent.VALUE)
 """Text before a name, text between the name and its value, and the extent of the value."""
 
 
@@ -107,7 +107,7 @@ class _Value(NamedTuple):
     """The value that belongs to a name."""
 
     begin: int
-    extent: Extent
+    extent: RedactionExtent
     is_shell: bool = False
     """Whether it may use shell quoting, where a word may continue after a quote."""
 
@@ -115,7 +115,7 @@ class _Value(NamedTuple):
 class SecretValues:
     """The secret values of one text, found from start to end."""
 
-    def __init__(self, text: str, extent: Extent, *, users: bool) -> None:
+    def __init__(self, text: str, extent: RedactionExtent, *, users: bool) -> None:
         self._text = text
         self._extent = extent
         self._users = users
@@ -171,8 +171,8 @@ class SecretValues:
         if value is None or text.startswith(MARK, value.begin) or self._is_hidden(value.begin):
             # Continue after the name, because the assigned text may be a name as well.
             return end, end
-        if secret and self._extent is Extent.ARGUMENT:
-            self._extent = Extent.VALUE if _SPACE.search(text, 0, start) else Extent.WORD
+        if secret and self._extent is RedactionExtent.ARGUMENT:
+            self._extent = RedactionExtent.VALUE if _SPACE.search(text, 0, start) else RedactionExtent.WORD
         return value.begin, max(end, self._end_of_value(value, secret=secret))
 
     def _is_hidden(self, position: int) -> bool:
@@ -182,13 +182,13 @@ class SecretValues:
 
     def _value(self, start: int, end: int, name: str, *, secret: bool) -> _Value | None:
         """Return the value assigned to a name, or following it in the syntax of SQL, psql or options."""
-        text, extent = self._text, Extent.VALUE
-        is_variable = self._extent is Extent.VALUE and _PSQL_VARIABLE.match(text, end) is not None
+        text, extent = self._text, RedactionExtent.VALUE
+        is_variable = self._extent is RedactionExtent.VALUE and _PSQL_VARIABLE.match(text, end) is not None
         if not is_variable and (assigned := _ASSIGNED.match(text, end)):
             # Values in prose may contain spaces: `password: correct horse`.
             is_prose = assigned["colon"] is not None or self._is_in_comment(start)
             is_shell = text.startswith("=", assigned.end() - 1)
-            return _Value(assigned.end(), Extent.LINE if is_prose else extent, is_shell)
+            return _Value(assigned.end(), RedactionExtent.LINE if is_prose else extent, is_shell)
         before = text[max(0, start - _LOOK_BACK) : start]
         for place, gap, reach in _CALLS:
             if place.search(before) and (found := gap.match(text, end)):
@@ -208,8 +208,8 @@ class SecretValues:
         begin = end + 1 if before.endswith('"') and text.startswith('"', end) else end
         position = self._end_of_gap(begin)
         if position < 0:
-            return _Value(begin, Extent.WORD)
-        return _Value(position, Extent.VALUE) if position > begin and _OPENS.match(text, position) else None
+            return _Value(begin, RedactionExtent.WORD)
+        return _Value(position, RedactionExtent.VALUE) if position > begin and _OPENS.match(text, position) else None
 
     def _end_of_gap(self, begin: int) -> int:
         """Return the end of white space and comments; -1 for an unclosed comment. Each piece is read once."""
@@ -231,9 +231,9 @@ class SecretValues:
 
     def _end_of_value(self, value: _Value, *, secret: bool) -> int:
         extents = (self._extent, value.extent)
-        if secret and Extent.WORD in extents:
+        if secret and RedactionExtent.WORD in extents:
             return len(self._text)
-        is_line = Extent.LINE in extents
+        is_line = RedactionExtent.LINE in extents
         quoted = _QUOTED.match(self._text, value.begin)
         if quoted is not None:
             end = self._end_of_quoted(quoted, is_line=is_line, is_shell=value.is_shell)

@@ -200,7 +200,7 @@ def run_operation(
         pid = connection.info.backend_pid
         for step in operation.steps:
             known = len(notices.texts)
-            with _words_of(step), Watch(target, pid, environment.say):
+            with _prefixing_failures(step), Watch(target, pid, environment.say):
                 if step.sql is not None:
                     seconds[step.name] = _seconds_of_statement(connection, step.sql, environment.patience_s)
                 else:
@@ -302,7 +302,7 @@ def _place_of(program: str, path: str, directory: Path) -> Path | None:
 
 
 @contextmanager
-def _words_of(step: Step) -> Iterator[None]:
+def _prefixing_failures(step: Step) -> Iterator[None]:
     """Prefix failures with the name of the step."""
     try:
         yield

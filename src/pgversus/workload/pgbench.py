@@ -103,7 +103,7 @@ def has_begun_nothing(text: str) -> bool:
     return transactions is not None and int(transactions[1]) == 0 and _FAILED.search(text) is None
 
 
-def error_words(stderr: str, most_lines: int = 6) -> str:
+def stderr_text(stderr: str, most_lines: int = 6) -> str:
     """Return pgbench's error lines or, if there are none, its last lines."""
     lines = [line for line in stderr.splitlines() if line.strip()]
     errors = [line for line in lines if "error:" in line or "ERROR:" in line or "FATAL:" in line]

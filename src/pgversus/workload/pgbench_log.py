@@ -83,7 +83,7 @@ def read_latencies(files: Sequence[Path], *, is_open_loop: bool) -> Latencies:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ends:
+class TransactionEnds:
     """The end of each transaction of a closed loop, ordered by client and number."""
 
     clients: Numbers
@@ -94,14 +94,14 @@ class Ends:
     """Logged durations in microseconds; 0 if pgbench did not read its clock in time."""
 
 
-def read_ends(files: Sequence[Path]) -> Ends:
+def read_ends(files: Sequence[Path]) -> TransactionEnds:
     """Return the ends of all transactions in the log files of one run, except those without a latency.
 
     UnreadableLogError if there is no file, or a line is not in pgbench's format.
     """
     lines = np.concatenate([part[:, : _MICROSECONDS + 1] for part in _parts(files, _COLUMNS_OF_CLOSED_LOOP)])
     ordered = _ordered(lines)
-    return Ends(
+    return TransactionEnds(
         clients=ordered[:, _CLIENT],
         numbers=ordered[:, _NUMBER],
         microseconds=_end(ordered),
@@ -187,7 +187,7 @@ Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stop:
+class SliceEnd:
     """A moment at which all clients were stopped; times in microseconds by the clock of the log."""
 
     stopped: int
@@ -216,7 +216,7 @@ class Slice:
         return Slice(transactions=self.transactions, latency_sum_s=0.0, latency_max_s=0.0, histogram=NO_LATENCIES)
 
 
-def slices(ends: Ends, begins: Sequence[int], stops: Sequence[Stop]) -> list[Slice]:
+def slices(ends: TransactionEnds, begins: Sequence[int], stops: Sequence[SliceEnd]) -> list[Slice]:
     """Return the slices in order; latencies exclude the pauses between them.
 
     begins: start of each slice, ascending, in microseconds by the clock of the log.
@@ -246,7 +246,7 @@ _FARTHEST_OUTSIDE = 1000
 # Microseconds: both clocks are read within a few.
 
 
-def clocks_differ(ends: Ends, begins: Sequence[int], stops: Sequence[Stop]) -> bool:
+def clocks_differ(ends: TransactionEnds, begins: Sequence[int], stops: Sequence[SliceEnd]) -> bool:
     """Whether pgbench's clock differs from that of begins and stops, which are those of slices().
 
     pgbench reads the time of day and the monotonic clock one after the other when it starts. If it has to wait for a
@@ -258,7 +258,7 @@ def clocks_differ(ends: Ends, begins: Sequence[int], stops: Sequence[Stop]) -> b
     return bool(np.any(is_between & (ends.microseconds > stopped[position] + _FARTHEST_OUTSIDE)))
 
 
-def _paused(ends: Ends, starts: Integers, stops: Sequence[Stop]) -> Integers:
+def _paused(ends: TransactionEnds, starts: Integers, stops: Sequence[SliceEnd]) -> Integers:
     """Return the pauses of each client until the start of each slice, shape (slices + 1, clients), in microseconds."""
     clients = int(ends.clients.max(initial=-1)) + 1
     moments = np.array([one.stopped for one in stops[:-1]], dtype=np.int64)

@@ -18,7 +18,7 @@ from pgversus.postgres.client import Client
 from pgversus.postgres.session import Target
 from pgversus.records.trials import Window
 from pgversus.study.workload import PgbenchWorkload
-from pgversus.workload.pgbench import UnreadableOutputError, command, error_words, has_begun_nothing, parse_summary
+from pgversus.workload.pgbench import UnreadableOutputError, command, has_begun_nothing, parse_summary, stderr_text
 from pgversus.workload.pgbench_log import UnreadableLogError, read_latencies
 
 _GRACE_S = 10.0
@@ -166,7 +166,7 @@ def read_window(load: PgbenchLoad, finished: Finished) -> Window:
         summary = parse_summary(finished.stdout)
         latencies = read_latencies(log_files(load, _LOG), is_open_loop=load.workload.is_open_loop)
     except (UnreadableOutputError, UnreadableLogError) as error:
-        raise damaged(load, f"{error}\n{error_words(finished.stderr)}".strip()) from error
+        raise damaged(load, f"{error}\n{stderr_text(finished.stderr)}".strip()) from error
     left_out = 0 if load.workload.is_open_loop else latencies.unclocked
     known = latencies.histogram.total
     if known + left_out != summary.transactions or not known:
@@ -203,7 +203,7 @@ def output_of(finished: Finished) -> str:
 
 
 def _why(finished: Finished) -> str:
-    words = error_words(finished.stderr)
+    words = stderr_text(finished.stderr)
     if finished.exit_code < 0:
         return f"pgbench was ended by signal {-finished.exit_code}. {words}".strip()
     return words or f"pgbench exited with code {finished.exit_code} and no message"

@@ -18,7 +18,7 @@ from pgversus.postgres.session import Target
 from pgversus.records.plans import Statement
 from pgversus.study.workload import PgbenchWorkload, QueryMode, Script
 from pgversus.text.sql import QUOTE, Quotes, without_comments
-from pgversus.workload.pgbench import error_words
+from pgversus.workload.pgbench import stderr_text
 
 _SENT_LINE = re.compile(r"^pgbench: (?:debug: )?client \d+ (sending|\w+)\b ?", re.MULTILINE)
 _SENDING = "sending"
@@ -204,7 +204,7 @@ def _sent(
             "a script cannot be run in one transaction to capture its statements",
             slug="workload-statements-unknown",
             where=script.name,
-            found=error_words(finished.stderr) or f"pgbench exited with code {finished.exit_code}",
+            found=stderr_text(finished.stderr) or f"pgbench exited with code {finished.exit_code}",
             expected="statements that can be rolled back",
             to_do="fix the script, its data or its variables according to this message of pgbench",
         )

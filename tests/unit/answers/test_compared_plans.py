@@ -9,7 +9,7 @@ from pgversus.errors import WorkloadError
 from pgversus.lab.plan_checks import check_plan_restored, check_same_statements
 from pgversus.plans.levels import PlanLevel
 from pgversus.records.plans import CapturedPlans
-from pgversus.report.plans import plan_warnings, statement_words, undoing
+from pgversus.report.plans import override_text, plan_warnings, statement_text
 from tests.unit.plans.captures import OFF, captured, plans_of
 from tests.unit.plans.raw import node, scan
 
@@ -24,9 +24,9 @@ def test_each_contender_is_compared_with_the_baseline() -> None:
         (("16", "17"), PlanLevel.IDENTICAL),
         (("16", "18"), PlanLevel.OPERATORS),
     ]
-    assert {statement_words(one.statement) for one in found.compared} == {"q.sql, statement 2: SELECT 2"}
+    assert {statement_text(one.statement) for one in found.compared} == {"q.sql, statement 2: SELECT 2"}
     assert (plan_warnings(found), found.unlike) == ([], ())
-    assert [undoing(one) for one in found.compared] == [
+    assert [override_text(one) for one in found.compared] == [
         "",
         "with enable_x = off (a switch that 16 does not have), 18 uses the plan of 16",
     ]

@@ -8,7 +8,7 @@ from pgversus.answers.read import read_answer
 from pgversus.cli.options import exit_code
 from pgversus.errors import ExitCode, StoreError
 from pgversus.records.preparation import ArmFacts, Preparation
-from pgversus.report.sentences import unanswered_words
+from pgversus.report.sentences import unanswered_text
 from pgversus.store.writing import Results
 from pgversus.study.study import Context, Study
 from tests.builders import comparison, latency_block
@@ -51,7 +51,7 @@ def test_contexts_that_could_not_be_prepared_have_failed_with_the_stored_message
     results.add_fact("ended", "decided")
     results.close()
     found = read_answer(tmp_path)
-    assert [(one.failed, unanswered_words(one)) for one in found.unanswered] == [
+    assert [(one.failed, unanswered_text(one)) for one in found.unanswered] == [
         (True, "no cold cache"),
         (False, "not started"),
     ]

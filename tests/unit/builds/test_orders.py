@@ -8,7 +8,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from pgversus.builds import build_commands, orders
-from pgversus.builds.model import MANIFEST, MadeFrom, Order
+from pgversus.builds.model import MANIFEST, BuildInputs, Order
 from pgversus.builds.orders import fetched_orders, orders_here
 from pgversus.errors import BuildError
 from pgversus.host.directories import Cache
@@ -102,7 +102,7 @@ def test_cached_builds_require_no_tools(path: Path, tmp_path: Path, cache: Cache
     assert order is not None
     home = cache.builds / order.name
     home.mkdir()
-    made_from = TypeAdapter(MadeFrom).dump_python(order.made_from, mode="json")
+    made_from = TypeAdapter(BuildInputs).dump_python(order.made_from, mode="json")
     manifest = {"version": "17.8", "bin": "bin", "sha256": order.key, "made_from": made_from}
     (home / MANIFEST).write_text(json.dumps(manifest))
     for program in path.iterdir():

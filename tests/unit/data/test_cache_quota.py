@@ -8,7 +8,7 @@ import pytest
 
 from pgversus.data import cache_quota
 from pgversus.data.cache_quota import free_at_least, make_room_for, most_kept_bytes, unused_bytes
-from pgversus.data.snapshot_cache import kept_snapshots, take
+from pgversus.data.snapshot_cache import cached_snapshots, take
 from pgversus.errors import StudyError
 from pgversus.host.directories import Cache
 from tests.unit.data.kept import cache_in, kept, recipe
@@ -26,7 +26,7 @@ def cache(tmp_path: Path) -> Cache:
 
 
 def scales(cache: Cache) -> list[int | None]:
-    return [one.record.made_of.pgbench_scale for one in kept_snapshots(cache) if one.record is not None]
+    return [one.record.made_of.pgbench_scale for one in cached_snapshots(cache) if one.record is not None]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from pgversus.data import snapshot_cache
-from pgversus.data.snapshot_cache import SnapshotRecord, kept_snapshots, remove, take
+from pgversus.data.snapshot_cache import SnapshotRecord, cached_snapshots, remove, take
 from pgversus.host.directories import Cache
 from pgversus.host.files import first_change, take_tree
 from tests.unit.data.kept import FINGERPRINT, cache_in, kept, made, put, recipe
@@ -42,9 +42,9 @@ def test_a_snapshot_comes_back_unchanged(cache: Cache) -> None:
 
 def test_taking_a_snapshot_counts_as_a_use(cache: Cache) -> None:
     place = kept(cache, recipe(), last_used=1000.0)
-    assert kept_snapshots(cache)[0].last_used == 1000.0
+    assert cached_snapshots(cache)[0].last_used == 1000.0
     taken(cache)
-    assert kept_snapshots(cache)[0].last_used > 1000.0
+    assert cached_snapshots(cache)[0].last_used > 1000.0
     assert (place / "snapshot.json").exists()
 
 
@@ -132,13 +132,13 @@ def test_the_second_of_two_equal_snapshots_is_not_stored(cache: Cache) -> None:
 
 def test_removing_a_snapshot_does_not_affect_runs_that_use_it(cache: Cache) -> None:
     place = kept(cache, recipe())
-    assert kept_snapshots(cache)[0].gives_room
+    assert cached_snapshots(cache)[0].gives_room
     taken(cache)
-    assert not kept_snapshots(cache)[0].gives_room
+    assert not cached_snapshots(cache)[0].gives_room
     remove(place)
     remove(place)
     assert (cache.runs / "home" / "data" / "base" / "1247").read_bytes() == b"x" * 100
-    assert kept_snapshots(cache) == []
+    assert cached_snapshots(cache) == []
 
 
 def test_a_snapshot_removed_while_it_is_taken_counts_as_missing(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,7 +157,7 @@ def test_leftovers_of_a_killed_removal_are_removed_and_never_used(cache: Cache) 
     place = kept(cache, recipe())
     place.rename(cache.snapshots / ".removed-0123")
     assert taken(cache) == (None, [])
-    assert kept_snapshots(cache) == []
+    assert cached_snapshots(cache) == []
     assert list(cache.snapshots.iterdir()) == []
 
 
@@ -243,5 +243,5 @@ def test_a_record_with_an_impossible_size_cannot_be_read(cache: Cache, size: str
     text = file.read_text()
     assert '"size_bytes":1000,' in text
     file.write_text(text.replace('"size_bytes":1000,', f'"size_bytes":{size},'))
-    (found,) = kept_snapshots(cache)
+    (found,) = cached_snapshots(cache)
     assert (found.record, found.size_bytes) == (None, 0)

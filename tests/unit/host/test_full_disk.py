@@ -4,7 +4,7 @@ import errno
 
 import pytest
 
-from pgversus.host.full_disk import is_full, words_of_full_disk
+from pgversus.host.full_disk import full_disk_text, is_full
 
 
 def test_a_full_disk_and_an_exceeded_quota_are_recognised_by_errno() -> None:
@@ -22,7 +22,7 @@ def test_a_full_disk_and_an_exceeded_quota_are_recognised_by_errno() -> None:
     ],
 )
 def test_a_full_disk_is_recognised_in_messages_of_programs(words: str) -> None:
-    assert words_of_full_disk(f"NOTICE:  before\n{words}\nHINT:  Check free disk space.\n") == words
+    assert full_disk_text(f"NOTICE:  before\n{words}\nHINT:  Check free disk space.\n") == words
 
 
 @pytest.mark.parametrize(
@@ -36,4 +36,4 @@ def test_a_full_disk_is_recognised_in_messages_of_programs(words: str) -> None:
     ],
 )
 def test_other_exhausted_resources_are_not_a_full_disk(words: str) -> None:
-    assert words_of_full_disk(words) == ""
+    assert full_disk_text(words) == ""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pgversus.builds.model import Build, MadeFrom, SourceFacts
+from pgversus.builds.model import Build, BuildInputs, SourceFacts
 from pgversus.errors import BuildError
 from pgversus.lab.build_verification import (
     built_from,
@@ -16,7 +16,7 @@ from pgversus.lab.build_verification import (
 )
 from pgversus.postgres.catalog import ServerProperties, SettingValue
 from pgversus.postgres.fingerprint import Fingerprint
-from pgversus.records.preparation import BuiltFrom, Difference
+from pgversus.records.preparation import BuildRecord, Difference
 from pgversus.study.build_options import NO_OPTIONS, BuildManner, BuildOptions, BuildProfile, BuildSystem
 
 COMPILER = "gcc (Debian 12.2.0-14) 12.2.0"
@@ -33,7 +33,7 @@ SETTINGS = {
 
 
 def build(options: BuildOptions = NO_OPTIONS, source: SourceFacts = FACTS, manner: BuildManner | None = None) -> Build:
-    made = MadeFrom(source=source, options=options, manner=manner or BuildManner(), compiler=COMPILER)
+    made = BuildInputs(source=source, options=options, manner=manner or BuildManner(), compiler=COMPILER)
     home = Path("/c/builds/source-1/bin")
     return Build(version="17.8", bin_directory=home, origin="source", sha256="k", made_from=made)
 
@@ -117,7 +117,7 @@ def test_other_builds_are_not_verified(other: Build | None) -> None:
 def test_all_inputs_of_a_build_are_stored() -> None:
     manner = BuildManner(profile=BuildProfile.FULL, system=BuildSystem.MESON)
     source = replace(FACTS, commit="c" * 40, is_changed=True)
-    assert built_from(build(BuildOptions(block_size_kb=16, cassert=True), source, manner), None) == BuiltFrom(
+    assert built_from(build(BuildOptions(block_size_kb=16, cassert=True), source, manner), None) == BuildRecord(
         source="p.tar.bz2",
         source_sha256="b",
         checked="p.tar.bz2.sha256",

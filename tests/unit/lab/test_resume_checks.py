@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pgversus.builds.model import Build, MadeFrom, SourceFacts
+from pgversus.builds.model import Build, BuildInputs, SourceFacts
 from pgversus.errors import StoreError
 from pgversus.host.directories import Cache
 from pgversus.lab.resume_checks import (
@@ -105,7 +105,7 @@ def test_a_resumed_run_uses_builds_of_the_earlier_compiler(build: Build, tmp_pat
     key = "0a1b2c3d4e5f" + 52 * "0"
     home = cache.builds / "source-0a1b2c3d4e5f"
     home.mkdir(parents=True)
-    made_from = MadeFrom(
+    made_from = BuildInputs(
         source=SourceFacts(words="p.tar", sha256="a"), options=NO_OPTIONS, manner=USUAL_MANNER, compiler="gcc 11"
     )
     manifest = {"version": "17.8", "bin": "bin", "sha256": key, "made_from": asdict(made_from)}

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from pgversus.builds.inspect import file_hashes
-from pgversus.builds.model import MadeFrom, SourceFacts
+from pgversus.builds.model import BuildInputs, SourceFacts
 from pgversus.builds.provide import CachedBuild, cached_builds
 from pgversus.errors import ExitCode, StudyError
 from pgversus.host.directories import Cache
 from pgversus.host.identity import ServerUser
 from pgversus.lab import inventory as module
 from pgversus.lab.inventory import installed_servers, named_builds, verified
-from pgversus.records.inventory import ServerHere
+from pgversus.records.inventory import InstalledServer
 from pgversus.study.build_options import USUAL_MANNER, BuildManner, BuildOptions, BuildProfile, BuildSystem
 
 
@@ -30,7 +30,7 @@ POSTGRES = """#!/bin/sh
 exit 0
 """
 ME = ServerUser(name="me", uid=os.getuid(), gid=os.getgid(), is_self=True)
-MADE = MadeFrom(
+MADE = BuildInputs(
     source=SourceFacts(words="commit 0a1b of ./postgres", sha256="a"),
     options=BuildOptions(block_size_kb=16, cassert=True),
     manner=USUAL_MANNER,
@@ -142,7 +142,7 @@ def test_every_server_is_shown_with_the_properties_it_reports(cache: Cache, tmp_
     program(tmp_path / "installed" / "client" / "bin" / "psql", "#!/bin/sh\n")
     source, zonky, other = installed_servers(cache, ME)
     size = found(cache, "source-0a1b").size_bytes
-    assert source == ServerHere(
+    assert source == InstalledServer(
         name="source-0a1b",
         version="17.8",
         origin="source",
@@ -154,7 +154,7 @@ def test_every_server_is_shown_with_the_properties_it_reports(cache: Cache, tmp_
         made_from="commit 0a1b of ./postgres, gcc 12",
     )
     assert (zonky.version, zonky.origin, zonky.flags, zonky.made_from) == ("17.8", "zonky", "-O2 -Wl,-z,now", "")
-    assert other == ServerHere(
+    assert other == InstalledServer(
         name=str(installed),
         version="15.2",
         origin="installed",

@@ -6,7 +6,7 @@ import pytest
 
 from pgversus.plans.changes import LEVEL_OF, ChangeKind
 from pgversus.plans.difference import PlanDifference, difference
-from pgversus.plans.levels import PlanLevel, examined, is_same_but_for_sorts
+from pgversus.plans.levels import PlanLevel, comparable, is_same_but_for_sorts
 from pgversus.plans.sentences import sentences
 from tests.unit.plans.raw import node, plan, scan
 
@@ -260,7 +260,7 @@ def test_plans_that_differ_only_in_sorts_are_recognised() -> None:
         return node("Nested Loop", node("Aggregate", below, Strategy="Hashed"), scan("u"), Join_Type="Inner")
 
     def are_same(one: dict[str, Any], other: dict[str, Any]) -> bool:
-        return is_same_but_for_sorts(examined(plan(one)), examined(plan(other)))
+        return is_same_but_for_sorts(comparable(plan(one)), comparable(plan(other)))
 
     assert are_same(tree(sort=True), tree(sort=False))
     assert are_same(tree(sort=False), tree(sort=False))

@@ -14,9 +14,9 @@ from pgversus.records.plans import (
     RemainingDifference,
     SampledPlans,
 )
-from pgversus.records.preparation import RUNNING_SERVER, ArmFacts, BuiltFrom, Difference, Preparation
+from pgversus.records.preparation import RUNNING_SERVER, ArmFacts, BuildRecord, Difference, Preparation
 from pgversus.records.trials import Block, FailedTrial, Phase, Trial
-from pgversus.stats.attribution import Attribution, Bounded
+from pgversus.stats.attribution import Attribution, BoundedValue
 from pgversus.stats.confidence import Verdict
 from pgversus.stats.effects import Samples
 from pgversus.study.build_options import BuildProfile, BuildSystem
@@ -103,7 +103,7 @@ def _told(one: Answer) -> Answer:
         )
         for block in one.blocks
     )
-    built = BuiltFrom(
+    built = BuildRecord(
         source="0123456",
         source_sha256="0",
         checked=None,
@@ -297,13 +297,13 @@ def _with_plans() -> list[Answer]:
 def _attributed(share: tuple[float, float, float] | None, rest: Verdict, *, is_faster: bool) -> AttributionResult:
     value, sign = (6.0, 1) if is_faster else (0.2, -1)
     found = Attribution(
-        whole=Bounded(value=value, low=value / 2, high=value * 2),
-        plans=Bounded(value=5.0, low=4.5, high=5.5),
-        rest=Bounded(value=1.2, low=1.1, high=1.3),
-        whole_s=Bounded(value=sign * 0.058, low=0.05, high=0.066),
-        plans_s=Bounded(value=sign * 2.5, low=2.0, high=3.0),
-        rest_s=Bounded(value=0.001, low=-0.002, high=0.004),
-        share=None if share is None else Bounded(value=share[0], low=share[1], high=share[2]),
+        whole=BoundedValue(value=value, low=value / 2, high=value * 2),
+        plans=BoundedValue(value=5.0, low=4.5, high=5.5),
+        rest=BoundedValue(value=1.2, low=1.1, high=1.3),
+        whole_s=BoundedValue(value=sign * 0.058, low=0.05, high=0.066),
+        plans_s=BoundedValue(value=sign * 2.5, low=2.0, high=3.0),
+        rest_s=BoundedValue(value=0.001, low=-0.002, high=0.004),
+        share=None if share is None else BoundedValue(value=share[0], low=share[1], high=share[2]),
         rest_verdict=rest,
         blocks=1 if share is None else 8,
     )

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from pgversus.answers.answer import Answer
-from pgversus.report.methodology import comparison_lines, windows_words
+from pgversus.report.methodology import comparison_lines, windows_text
 from pgversus.study.design import Design, WindowKind
 from pgversus.study.workload import PgbenchWorkload, Script
 from tests.builders import answer, comparison, open_loop, rate_blocks
@@ -78,4 +78,4 @@ def short(seconds: float, counts: set[int]) -> Answer:
     ],
 )
 def test_many_lengths_of_windows_are_shown_as_a_range(windows: list[tuple[float, set[int]]], words: str) -> None:
-    assert windows_words(short(seconds, counts) for seconds, counts in windows) == words
+    assert windows_text(short(seconds, counts) for seconds, counts in windows) == words

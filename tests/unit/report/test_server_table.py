@@ -1,7 +1,7 @@
-from pgversus.records.inventory import ServerHere
+from pgversus.records.inventory import InstalledServer
 from pgversus.report.inventory import aligned, servers_document, servers_table
 
-BUILT = ServerHere(
+BUILT = InstalledServer(
     name="source-0a1b",
     version="17.8",
     origin="source",
@@ -12,7 +12,7 @@ BUILT = ServerHere(
     directory="/c/builds/source-0a1b",
     made_from="tree ./a\x1b[31m",
 )
-INSTALLED = ServerHere(
+INSTALLED = InstalledServer(
     name="/usr/lib/postgresql/15/bin",
     version="15.2 (Debian)",
     origin="installed",

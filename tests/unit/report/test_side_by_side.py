@@ -13,9 +13,9 @@ import pytest
 from rich.console import Console
 
 from pgversus.answers.answer import Answer, StudyAnswer, Unanswered
-from pgversus.records.preparation import BuiltFrom
+from pgversus.records.preparation import BuildRecord
 from pgversus.report.json_document import json_pieces
-from pgversus.report.side_by_side.agreement import Agreement, DiscrepancyKind, SideBySide, Unlike
+from pgversus.report.side_by_side.agreement import Agreement, DiscrepancyKind, MismatchReason, SideBySide
 from pgversus.report.side_by_side.document import SCHEMA, side_by_side, side_by_side_document, side_by_side_table
 from pgversus.report.side_by_side.section import side_by_side_section
 from pgversus.report.side_by_side.text import print_side_by_side, side_by_side_html, side_by_side_markdown
@@ -64,7 +64,7 @@ def kinds(found: SideBySide) -> list[DiscrepancyKind]:
     return [note.kind for note in row.notes]
 
 
-def reasons(found: SideBySide) -> list[tuple[Unlike, ...]]:
+def reasons(found: SideBySide) -> list[tuple[MismatchReason, ...]]:
     return [tuple(kind for kind, _ in one.reasons) for one in found.not_comparable]
 
 
@@ -148,7 +148,7 @@ def test_builds_are_identified_by_their_files_if_known() -> None:
 
 
 def test_differences_between_builds_are_described() -> None:
-    made = BuiltFrom(
+    made = BuildRecord(
         source="postgresql-17.8.tar.bz2",
         source_sha256="ab" * 32,
         checked=None,
@@ -220,7 +220,7 @@ def test_a_different_load_is_not_comparable_and_the_difference_is_named(changed:
     one = answer(steady(1.1), comparison(workload=LOAD))
     found = put(one, with_arms(one, lambda arm: replace(arm, workload=changed)))
     assert found.rows == ()
-    assert reasons(found) == [(Unlike.WORKLOAD,)]
+    assert reasons(found) == [(MismatchReason.WORKLOAD,)]
     assert words(found).startswith("workload differs: ")
     assert said in words(found)
 
@@ -241,7 +241,7 @@ def test_different_data_is_not_comparable_and_the_difference_is_named() -> None:
         variables=(("dead", "3"),),
     )
     found = put(one, with_arms(one, lambda arm: replace(arm, dataset=dataset)))
-    assert reasons(found) == [(Unlike.DATASET,)]
+    assert reasons(found) == [(MismatchReason.DATASET,)]
     assert words(found) == (
         "dataset differs: scale 10 in A, 50 in B, the content of setup files (none in A, i.sql in B), "
         "variables dead=70 in A, dead=3 in B"
@@ -251,14 +251,14 @@ def test_different_data_is_not_comparable_and_the_difference_is_named() -> None:
 def test_a_different_metric_or_cache_state_is_not_comparable() -> None:
     one = CASES["tail_latency"]()
     mean = answer(one.blocks, comparison(design=judged_by(Metric.LATENCY_MEAN), workload=one.comparison.workload))
-    assert reasons(put(one, mean)) == [(Unlike.METRIC,)]
+    assert reasons(put(one, mean)) == [(MismatchReason.METRIC,)]
     assert words(put(one, mean)) == "metric differs: p95 latency in A, mean latency in B"
-    assert reasons(put(one, of(one, cache=CacheState.COLD))) == [(Unlike.CACHE,)]
+    assert reasons(put(one, of(one, cache=CacheState.COLD))) == [(MismatchReason.CACHE,)]
 
 
 def test_an_operation_is_not_comparable_with_a_load() -> None:
     found = put(CASES["operation"](), CASES["faster"]())
-    assert reasons(found) == [(Unlike.WORKLOAD, Unlike.DATASET, Unlike.METRIC)]
+    assert reasons(found) == [(MismatchReason.WORKLOAD, MismatchReason.DATASET, MismatchReason.METRIC)]
     assert found.rows == ()
 
 
@@ -291,7 +291,7 @@ def test_contenders_with_different_names_are_matched_by_role_with_a_note() -> No
 def test_comparisons_of_different_factors_are_not_comparable() -> None:
     found = put(answer(steady(1.1)), compared_setting("64MB", steady(1.1)))
     assert found.rows == ()
-    assert reasons(found) == [(Unlike.COMPARED,)]
+    assert reasons(found) == [(MismatchReason.COMPARED,)]
     assert words(found) == "the compared factors differ: server in A, work_mem in B"
 
 
@@ -307,7 +307,7 @@ def test_several_contenders_are_matched_by_name() -> None:
     assert [(row.a.contender, row.b.contender, row.by_role) for row in found.rows] == [("17", "17", False)]
     (lone,) = found.not_comparable
     assert (lone.a, lone.b) == ("select-only: 16", None)
-    assert lone.reasons[0][0] is Unlike.COMPARED
+    assert lone.reasons[0][0] is MismatchReason.COMPARED
 
 
 def test_contexts_are_matched_by_content_and_the_rest_is_listed() -> None:
@@ -329,7 +329,7 @@ def test_a_context_not_measured_in_the_other_study_is_listed_with_the_reason() -
     whole = study(one, with_arms(one, lambda arm: replace(arm, workload=replace(LOAD, clients=8))))
     lost = Unanswered(context=whole.answers[1].context, failure="no room", stopped=StopReason.DECIDED)
     found = side_by_side(whole, replace(whole, answers=whole.answers[:1], unanswered=(lost,)))
-    assert reasons(found) == [(Unlike.NOT_MEASURED,)]
+    assert reasons(found) == [(MismatchReason.NOT_MEASURED,)]
     assert words(found) == "not measured in B: no room"
 
 
@@ -347,7 +347,7 @@ def test_levels_of_a_setting_that_both_studies_fix_are_not_mixed() -> None:
     found = side_by_side(levelled("4MB", "64MB"), levelled("64MB", "1GB"))
     assert [(row.a.context, row.b.context) for row in found.rows] == [("work_mem=64MB", "work_mem=64MB")]
     assert [(one.a, one.b) for one in found.not_comparable] == [("work_mem=4MB", "work_mem=1GB")]
-    assert reasons(found) == [(Unlike.LEVELS,)]
+    assert reasons(found) == [(MismatchReason.LEVELS,)]
 
 
 def test_a_context_without_levels_matches_the_one_with_its_settings() -> None:

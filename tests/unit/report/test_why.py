@@ -13,7 +13,7 @@ from pgversus.report.json_document import document
 from pgversus.report.markdown import markdown
 from pgversus.report.study_page import study_page
 from pgversus.report.why import why_of
-from pgversus.stats.attribution import Attribution, Bounded
+from pgversus.stats.attribution import Attribution, BoundedValue
 from pgversus.stats.confidence import Verdict
 from tests.builders import answer, study_answer
 from tests.unit.plans.captures import OFF, captured, plans_of
@@ -38,13 +38,13 @@ def attributed(share: tuple[float, float, float] | None, rest: Verdict = Verdict
     """Return an attribution of a change of 58 ms."""
     value = 1.0 if share is None else share[0]
     found = Attribution(
-        whole=Bounded(value=6.0, low=5.5, high=6.5),
-        plans=Bounded(value=5.0, low=4.5, high=5.5),
-        rest=Bounded(value=1.2, low=1.1, high=1.3),
-        whole_s=Bounded(value=0.058, low=0.05, high=0.066),
-        plans_s=Bounded(value=0.058 * value, low=0.05, high=0.07),
-        rest_s=Bounded(value=0.001, low=-0.002, high=0.004),
-        share=None if share is None else Bounded(value=share[0], low=share[1], high=share[2]),
+        whole=BoundedValue(value=6.0, low=5.5, high=6.5),
+        plans=BoundedValue(value=5.0, low=4.5, high=5.5),
+        rest=BoundedValue(value=1.2, low=1.1, high=1.3),
+        whole_s=BoundedValue(value=0.058, low=0.05, high=0.066),
+        plans_s=BoundedValue(value=0.058 * value, low=0.05, high=0.07),
+        rest_s=BoundedValue(value=0.001, low=-0.002, high=0.004),
+        share=None if share is None else BoundedValue(value=share[0], low=share[1], high=share[2]),
         rest_verdict=rest,
         blocks=8,
     )
@@ -185,5 +185,5 @@ def test_an_attribution_in_the_opposite_direction_explains_nothing() -> None:
     """The faster arm is slower in the attribution: the parts are stated without a cause."""
     turned = attributed((0.98, 0.93, 1.03))
     assert turned.found is not None
-    slower = replace(turned.found, whole=Bounded(value=0.5, low=0.4, high=0.6))
+    slower = replace(turned.found, whole=BoundedValue(value=0.5, low=0.4, high=0.6))
     assert "because" not in claim(with_plans(cases.faster(), UNDONE, replace(turned, found=slower)))

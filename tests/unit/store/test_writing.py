@@ -8,7 +8,7 @@ import pytest
 
 from pgversus.errors import StoreError
 from pgversus.records.plans import PlannerSetting, SampledPlans, Statement
-from pgversus.records.preparation import ArmFacts, BuiltFrom, Difference, Preparation
+from pgversus.records.preparation import ArmFacts, BuildRecord, Difference, Preparation
 from pgversus.records.trials import Block, FailedTrial, Phase, Trial
 from pgversus.store import reading
 from pgversus.store import writing as results_module
@@ -74,7 +74,7 @@ def begun(folder: Path) -> Results:
 
 def preparation(of: Context) -> Preparation:
     facts = ArmFacts(version="17.8", origin="zonky", compiler="gcc", flags="-O2", sha256=None, data="d")
-    made = BuiltFrom(
+    made = BuildRecord(
         source="commit 0a1b of ./postgres",
         source_sha256="0" * 64,
         checked=None,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pgversus.records.plans import PlannerSetting, SampledPlans
-from pgversus.records.preparation import ArmFacts, BuiltFrom, Difference, Preparation
+from pgversus.records.preparation import ArmFacts, BuildRecord, Difference, Preparation
 from pgversus.records.trials import FailedTrial, Phase
 from pgversus.store.folder import FILE_NAME
 from pgversus.store.writing import Results
@@ -20,7 +20,7 @@ from tests.unit.plans.raw import node, scan
 
 FIGURES = "workload,level,tps\nlag.sql@2,16.12,100\nlag.sql@2,17.8,110\n"
 _ARM = ArmFacts(version="17.8", origin="zonky", compiler="gcc", flags="-O2", sha256="0" * 64, sizes={"public.t": 8192})
-_MADE = BuiltFrom(
+_MADE = BuildRecord(
     source="commit 0a1b of ./postgres",
     source_sha256="0" * 64,
     checked=None,

@@ -11,9 +11,9 @@ from pgversus.workload.pgbench import (
     Summary,
     UnreadableOutputError,
     command,
-    error_words,
     initialize_command,
     parse_summary,
+    stderr_text,
 )
 from tests.builders import DATA
 
@@ -205,7 +205,7 @@ def test_summaries_compare_by_value() -> None:
 )
 def test_error_messages_are_those_of_pgbench(name: str, words: str) -> None:
     stderr = captured(f"{name}.stderr")
-    found = error_words(stderr)
+    found = stderr_text(stderr)
     assert words in found
     assert all(line in stderr.splitlines() for line in found.splitlines())
     assert "setting random seed" not in found
@@ -213,10 +213,10 @@ def test_error_messages_are_those_of_pgbench(name: str, words: str) -> None:
 
 def test_many_errors_are_reduced_to_the_first() -> None:
     stderr = captured("syntax_error.stderr")
-    assert len(error_words(stderr, most_lines=2).splitlines()) == 2
-    assert error_words(stderr, most_lines=1) in stderr
+    assert len(stderr_text(stderr, most_lines=2).splitlines()) == 2
+    assert stderr_text(stderr, most_lines=1) in stderr
 
 
 def test_without_error_lines_the_last_lines_are_returned() -> None:
-    assert error_words("one\n\ntwo\nthree\n", most_lines=2) == "two\nthree"
-    assert error_words("") == ""
+    assert stderr_text("one\n\ntwo\nthree\n", most_lines=2) == "two\nthree"
+    assert stderr_text("") == ""

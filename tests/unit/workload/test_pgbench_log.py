@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from pgversus.workload.pgbench import parse_summary
 from pgversus.workload.pgbench_log import (
-    Ends,
     Latencies,
-    Stop,
+    SliceEnd,
+    TransactionEnds,
     UnreadableLogError,
     clocks_differ,
     read_ends,
@@ -232,7 +232,7 @@ def test_detailed_failures_are_rejected_because_they_are_never_requested() -> No
         closed(logs("serialization_retried"))
 
 
-def ends(*clients: list[int], first_times: list[int] | None = None) -> Ends:
+def ends(*clients: list[int], first_times: list[int] | None = None) -> TransactionEnds:
     """The ends of each client's transactions in microseconds. first_times: logged time of each client's first one."""
     numbers = [number for client in clients for number in range(1, len(client) + 1)]
     firsts = first_times or [0] * len(clients)
@@ -241,7 +241,7 @@ def ends(*clients: list[int], first_times: list[int] | None = None) -> Ends:
         for client, first in zip(clients, firsts, strict=True)
         for number in range(1, len(client) + 1)
     ]
-    return Ends(
+    return TransactionEnds(
         clients=np.array([index for index, client in enumerate(clients) for _ in client], dtype=np.int64),
         numbers=np.array(numbers, dtype=np.int64),
         microseconds=np.array([end for client in clients for end in client], dtype=np.int64),
@@ -249,9 +249,9 @@ def ends(*clients: list[int], first_times: list[int] | None = None) -> Ends:
     )
 
 
-def stop(stopped: int, *sessions: tuple[int, int]) -> Stop:
+def stop(stopped: int, *sessions: tuple[int, int]) -> SliceEnd:
     """A stop, with beginning and end of the transaction of each session."""
-    return Stop(stopped=stopped, sessions=sessions)
+    return SliceEnd(stopped=stopped, sessions=sessions)
 
 
 def test_a_transaction_counts_in_the_slice_that_notices_its_end_and_pauses_are_excluded() -> None:

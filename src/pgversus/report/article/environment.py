@@ -7,10 +7,10 @@ from pathlib import PurePath
 from typing import Any
 
 from pgversus.answers.answer import Answer, StudyAnswer
-from pgversus.records.preparation import ArmFacts, origin_words
+from pgversus.records.preparation import ArmFacts, origin_text
 from pgversus.report.article.figures import capped, shortened
 from pgversus.report.markdown import escaped, fenced, paragraph
-from pgversus.report.methodology import build_words, host_facts
+from pgversus.report.methodology import build_text, host_facts
 from pgversus.study.comparison import Arm
 from pgversus.study.dataset import Dataset, SetupFile
 from pgversus.text.translation import _, listed
@@ -45,10 +45,10 @@ def _servers(answer: StudyAnswer) -> Iterator[tuple[str, ...]]:
     seen: dict[str, str] = {}
     for one in answer.answers:
         for arm, facts in zip(one.comparison.arms, one.arms, strict=True):
-            words = f"{build_words(facts)} {facts.sha256} {facts.flags}"
+            words = f"{build_text(facts)} {facts.sha256} {facts.flags}"
             if words not in seen:
                 seen[words] = arm.label
-                yield arm.label, facts.version, origin_words(facts.origin), facts.compiler, facts.flags, _source(facts)
+                yield arm.label, facts.version, origin_text(facts.origin), facts.compiler, facts.flags, _source(facts)
 
 
 def _source(facts: ArmFacts) -> str:
@@ -115,9 +115,11 @@ def _own(answer: StudyAnswer, common: set[Pair]) -> Iterator[tuple[str, str]]:
         ]
         shared = set(own[0]).intersection(*own[1:])
         if shared:
-            of_contexts.setdefault(_words(pair for pair in own[0] if pair in shared), []).append(one.context.label)
+            of_contexts.setdefault(_settings_text(pair for pair in own[0] if pair in shared), []).append(
+                one.context.label
+            )
         for arm, pairs in zip(one.comparison.arms, own, strict=True):
-            if left := _words(pair for pair in pairs if pair not in shared):
+            if left := _settings_text(pair for pair in pairs if pair not in shared):
                 of_arms.setdefault((arm.label, left), []).append(one.context.label)
     for words, places in of_contexts.items():
         yield shortened(places), words
@@ -131,7 +133,7 @@ def _pairs(arm: Arm) -> list[Pair]:
     return [(setting.name, setting.value) for setting in arm.settings]
 
 
-def _words(pairs: Iterable[Pair]) -> str:
+def _settings_text(pairs: Iterable[Pair]) -> str:
     return listed(f"{name}={value}" for name, value in pairs)
 
 

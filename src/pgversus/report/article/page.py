@@ -25,7 +25,7 @@ from pgversus.report.article.tables import amount_tables, load_tables, operation
 from pgversus.report.markdown import escaped, fenced, folded, paragraph
 from pgversus.report.methodology import comparison_lines, load_command, restarts, study_lines
 from pgversus.report.overview import not_measured, overview_sentences, shared_caveats
-from pgversus.report.plans import plan_lines, statement_words, undoing
+from pgversus.report.plans import override_text, plan_lines, statement_text
 from pgversus.report.sentences import answer_sentences
 from pgversus.report.values import level_text
 from pgversus.report.why import why_of
@@ -119,11 +119,11 @@ def _context(one: Answer) -> Iterator[str]:
 def _statement(found: ComparedPlans, shown: set[tuple[StatementName, str]]) -> Iterator[str]:
     """Yield the comparison of a statement. shown: statements and labels whose plans are printed, extended here."""
     level = headline(found.difference.level)
-    lines = [*sentences(found.difference), *filter(None, [undoing(found)])]
+    lines = [*sentences(found.difference), *filter(None, [override_text(found)])]
     yield paragraph(
         _(
             "{statement}: {level} ({contender} vs {baseline})",
-            statement=statement_words(found.statement),
+            statement=statement_text(found.statement),
             level=level,
             contender=found.labels[1],
             baseline=found.labels[0],
@@ -138,7 +138,7 @@ def _statement(found: ComparedPlans, shown: set[tuple[StatementName, str]]) -> I
         yield folded(_("EXPLAIN ANALYZE on {server}", server=label), fenced("\n".join(plan_lines(plan))))
 
 
-def repeating(answer: StudyAnswer) -> Iterator[str]:
+def reproduction(answer: StudyAnswer) -> Iterator[str]:
     """Yield the command, the seed and version, and the study file."""
     asked = answer.asked
     if asked.command:
@@ -262,7 +262,7 @@ def article(answer: StudyAnswer, text_of: TextOf) -> str:
         (_("Plans"), explained(answer)),
         (_("Caveats"), _caveats(answer)),
         (_("How it was measured"), _measuring(answer)),
-        (_("How to reproduce it"), repeating(answer)),
+        (_("How to reproduce it"), reproduction(answer)),
     )
     parts = [f"# {escaped(_title(answer))}", paragraph(answer.study.question), *_in_short(answer)]
     for head, content in sections:

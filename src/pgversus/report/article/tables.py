@@ -18,7 +18,7 @@ from pgversus.report.article.figures import (
 )
 from pgversus.report.markdown import paragraph
 from pgversus.report.published import replication_word
-from pgversus.report.sentences import metric_words, percent_of_confidence
+from pgversus.report.sentences import metric_text, percent_of_confidence
 from pgversus.report.sweeps import Sweep
 from pgversus.report.values import level_text
 from pgversus.stats.analysis import quantities_of
@@ -149,8 +149,8 @@ def _minimums(case: Case, one: Answer, arm: Arm) -> Iterator[Sequence[str]]:
     for quantity in _quantities(one):
         times = _times(one, quantity, arm.index)
         ratio = min(new for _unused, new in times) / min(old for old, _unused in times) if times else None
-        ratio_words = "" if ratio is None else f"{significant(_PERCENT * ratio)} %"
-        yield *_cells(case, one, arm, quantity, min), ratio_words
+        ratio_text = "" if ratio is None else f"{significant(_PERCENT * ratio)} %"
+        yield *_cells(case, one, arm, quantity, min), ratio_text
 
 
 def _cells(
@@ -206,7 +206,7 @@ def amount_tables(case: Case, known: Published) -> Iterator[str]:
     yield from map(_over_amounts, case.sweeps)
     names = len(case.factors) + 1
     for metric, answers in of_each_metric(case.answers).items():
-        heads = (*case.factors, _("level"), metric_words(metric), *ratio_heads(metric), *published_heads())
+        heads = (*case.factors, _("level"), metric_text(metric), *ratio_heads(metric), *published_heads())
         rows = [
             (
                 *(level(one, factor) for factor in case.factors),
@@ -223,7 +223,7 @@ def amount_tables(case: Case, known: Published) -> Iterator[str]:
 
 def _over_amounts(sweep: Sweep) -> str:
     """Return a table with a row for each level, in ascending order, and a column for each line of the chart."""
-    metric = metric_words(sweep.metric)
+    metric = metric_text(sweep.metric)
     ats = {point.at: point.label for line in sweep.lines for point in line.points}
     values = [{point.at: level_text(sweep.metric, point.value) for point in line.points} for line in sweep.lines]
     columns = [f"{metric}, {line.name}" if line.name else metric for line in sweep.lines]

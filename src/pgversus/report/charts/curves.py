@@ -22,7 +22,7 @@ from pgversus.report.charts.chart import (
     series_layers,
 )
 from pgversus.report.charts.theme import SERIES, sized
-from pgversus.report.sentences import metric_words
+from pgversus.report.sentences import metric_text
 from pgversus.report.sweeps import Line, Sweep, metric_axis
 from pgversus.report.values import level_text
 from pgversus.study.metrics import transactions_for_quantile
@@ -139,10 +139,10 @@ def run_order(one: Answer) -> Chart | None:
         description=_(
             "One mark per trial: its {metric} as a percentage of the mean of its arm, by block. Flat lines mean that "
             "there was no drift. Arms that move together were affected by the host.",
-            metric=metric_words(metric),
+            metric=metric_text(metric),
         ),
         specification=sized(_specification_of_trials(one, points)),
-        heads=(_("block"), _("arm"), metric_words(metric), _("share of the arm's mean")),
+        heads=(_("block"), _("arm"), metric_text(metric), _("share of the arm's mean")),
         rows=tuple(
             (
                 str(point.block),

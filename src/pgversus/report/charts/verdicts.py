@@ -9,7 +9,7 @@ from pgversus.answers.answer import StudyAnswer
 from pgversus.report.charts.chart import Chart, chart_name, data, plain, ratio_domain, ratio_labels, ratio_ticks
 from pgversus.report.charts.theme import SIGNS, sized, verdict_colour
 from pgversus.report.overview import RankedVerdict, worst_first
-from pgversus.report.sentences import metric_words
+from pgversus.report.sentences import metric_text
 from pgversus.report.sweeps import HeatCell, HeatMap
 from pgversus.report.verdicts import verdict_word
 from pgversus.stats.confidence import DIFFERENT, Verdict
@@ -51,13 +51,13 @@ def _forest(placed: Sequence[RankedVerdict], metric: Metric) -> Chart | None:
         return None
     shown = rows[:_MOST_ROWS]
     margins = {one.answer.comparison.design.margin for one in placed}
-    title = _("All verdicts: {metric} relative to the baseline", metric=metric_words(metric))
+    title = _("All verdicts: {metric} relative to the baseline", metric=metric_text(metric))
     if len(shown) < len(rows):
         title = _(
             "The first {shown} of {all} verdicts: {metric} relative to the baseline",
             shown=len(shown),
             all=len(rows),
-            metric=metric_words(metric),
+            metric=metric_text(metric),
         )
     return Chart(
         name=chart_name("forest", metric.value),
@@ -89,7 +89,7 @@ def _specification(rows: Sequence[_Row], margins: set[float], metric: Metric) ->
     margin = margins.pop() if len(margins) == 1 else 0.0
     domain = ratio_domain([row.ratio for row in rows], (end for row in rows for end in (row.low, row.high)), margin)
     ticks, scale = ratio_ticks(domain), alt.Scale(type="log", domain=list(domain), nice=False)
-    words = metric_words(metric)
+    words = metric_text(metric)
     x = alt.X(
         "ratio:Q",
         scale=scale,
@@ -160,14 +160,14 @@ def heat_chart(found: HeatMap, number: int) -> Chart:
         rows=tuple(
             (
                 place or _("all"),
-                *("" if cell is None else f"{_words(cell)} {cell.interval}".strip() for cell in cells),
+                *("" if cell is None else f"{_cell_text(cell)} {cell.interval}".strip() for cell in cells),
             )
             for place, cells in found.rows
         ),
     )
 
 
-def _words(cell: HeatCell) -> str:
+def _cell_text(cell: HeatCell) -> str:
     return f"{SIGNS[cell.verdict]} {cell.change}".strip()
 
 
@@ -188,7 +188,7 @@ def _specification_of_map(found: HeatMap) -> dict[str, Any]:
             "way": "faster" if cell.heat > 0 else "slower",
             "strength": _strength(cell),
             "sure": cell.verdict in DIFFERENT,
-            "words": _words(cell),
+            "words": _cell_text(cell),
             "interval": cell.interval,
         }
         for row, (_unused, cells) in zip(rows, found.rows, strict=True)

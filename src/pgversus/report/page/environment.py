@@ -6,13 +6,13 @@ from typing import Any
 
 from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.report.methodology import (
-    build_words,
+    build_text,
     comparison_lines,
     host_facts,
     restarts,
     shortened_list,
     study_lines,
-    windows_words,
+    windows_text,
 )
 from pgversus.study.workload import Script
 from pgversus.text.translation import N_, _, either, ngettext, translate_stored
@@ -20,7 +20,7 @@ from pgversus.text.units import percent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Differing:
+class ArmDifference:
     """A difference between arms other than the compared one."""
 
     place: str
@@ -38,7 +38,7 @@ class Environment:
 
     builds: list[tuple[str, str, str, str]]
     """Arm label, build, compiler flags, and SHA-256 of the fetched archive or the server program."""
-    differences: list[Differing]
+    differences: list[ArmDifference]
     settings: list[tuple[str, str, str, str]]
     """Context, arm, setting made by the study, and value; the context is empty if it applies to all of them."""
     host: list[tuple[str, str]]
@@ -53,7 +53,7 @@ def environment(answer: StudyAnswer) -> Environment:
         builds=list(builds),
         differences=sorted(
             (
-                Differing(place=place, name=key[1], values=values, is_default=is_default)
+                ArmDifference(place=place, name=key[1], values=values, is_default=is_default)
                 for place, key, (values, is_default) in differences
             ),
             key=lambda one: one.is_default,
@@ -83,7 +83,7 @@ def _by_place(
 
 def _builds(one: Answer) -> Iterator[tuple[str, str, str, str]]:
     for arm, facts in zip(one.comparison.arms, one.arms, strict=True):
-        yield arm.label, build_words(facts), facts.flags, facts.sha256 or ""
+        yield arm.label, build_text(facts), facts.flags, facts.sha256 or ""
 
 
 def _differences(one: Answer) -> Iterator[tuple[Key, tuple[tuple[tuple[str, str], ...], bool]]]:
@@ -107,7 +107,7 @@ def _host(one: Answer) -> Iterator[tuple[str, str]]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Repeating:
+class Reproduction:
     """Everything needed to reproduce a study."""
 
     command: str
@@ -170,7 +170,7 @@ def _windows(loads: Sequence[Answer]) -> str:
         "In each block, every arm is measured in {windows} after a warm-up. The windows of the arms alternate in an "
         "order that cancels a steady drift. Windows that follow the same server start share its chance effects, so "
         "they are combined into one value.",
-        windows=windows_words(loads),
+        windows=windows_text(loads),
     )
 
 
@@ -194,11 +194,11 @@ def _looks(answer: StudyAnswer) -> str:
     )
 
 
-def repeating(answer: StudyAnswer) -> Repeating:
+def reproduction(answer: StudyAnswer) -> Reproduction:
     """Return the command, the files and the builds of a study, as far as known."""
     asked = answer.asked
     single = answer.answers[0] if answer.is_comparison and answer.answers else None
-    return Repeating(
+    return Reproduction(
         command=asked.command,
         program=asked.program,
         seed=answer.study.seed,

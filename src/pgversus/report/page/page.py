@@ -8,12 +8,12 @@ from pgversus.report.charts.export import MOST_CONTEXTS, study_charts
 from pgversus.report.charts.theme import config
 from pgversus.report.html import drawing_library, inlined, rendered_page, template_text
 from pgversus.report.overview import MOST_ROWS, RankedVerdict, not_measured, overview_sentences, worst_first
-from pgversus.report.page.environment import environment, method, repeating, scripts
+from pgversus.report.page.environment import environment, method, reproduction, scripts
 from pgversus.report.page.trust import trust
 from pgversus.report.page.verdicts import answer_lines, study_badge, verdict_lines
 from pgversus.report.page.why import why_parts
 from pgversus.report.published import published_cells, published_ratios
-from pgversus.report.sentences import metric_words, percent_of_confidence
+from pgversus.report.sentences import metric_text, percent_of_confidence
 from pgversus.report.sweeps import plateau_sentences
 from pgversus.report.values import HEADS as LEVEL_HEADS
 from pgversus.report.values import TIME_HEADS, QuantityRow, level_rows, size_tables, time_rows, unreported_metrics
@@ -54,7 +54,7 @@ def _answer_parts(answer: StudyAnswer, placed: Sequence[RankedVerdict]) -> dict[
         "has_places": any(one.context.label for one in answer.answers),
         "more_is_better": all(metric.more_is_better for metric in metrics),
         "less_is_better": not any(metric.more_is_better for metric in metrics),
-        "metrics": listed(map(metric_words, metrics)),
+        "metrics": listed(map(metric_text, metrics)),
         "charts": study_charts(answer),
         "more_contexts": max(0, len(answer.answers) - MOST_CONTEXTS),
         "trust": found,
@@ -77,7 +77,7 @@ def _other_parts(answer: StudyAnswer, placed: Sequence[RankedVerdict]) -> dict[s
         "sizes": size_tables(answer.answers) if is_readable else [],
         "size_rows": lambda sizes: [(name, *cells) for name, cells in sizes.rows],
         "method": method(answer),
-        "repeating": repeating(answer),
+        "reproduction": reproduction(answer),
         "scripts": scripts(answer),
         "published_rows": [(row.context, *published_cells(row)) for row in published],
         "level_heads": [_(head) for head in LEVEL_HEADS],

@@ -18,7 +18,7 @@ A, B = "A", "B"
 """Names of the two results, in the order of the command line."""
 
 
-class Unlike(StrEnum):
+class MismatchReason(StrEnum):
     """Why two verdicts do not answer the same question."""
 
     WORKLOAD = "workload"
@@ -128,7 +128,7 @@ class NotComparable:
     a: str | None
     """Its name in A, followed by the contender if only that one is concerned; None if it is only in B."""
     b: str | None
-    reasons: tuple[tuple[Unlike, str], ...]
+    reasons: tuple[tuple[MismatchReason, str], ...]
     """One or more, each with a text."""
 
 
@@ -190,7 +190,7 @@ _DIFFERENT = {
 }
 
 
-def agreement_words(found: Agreement, a: Side, b: Side) -> str:
+def agreement_text(found: Agreement, a: Side, b: Side) -> str:
     """Return the agreement as a sentence."""
     match found:
         case Agreement.AGREE:

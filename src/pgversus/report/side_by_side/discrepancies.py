@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from pgversus.answers.answer import Answer
-from pgversus.records.preparation import ArmFacts, origin_words
-from pgversus.report.methodology import host_facts, windows_words
+from pgversus.records.preparation import ArmFacts, origin_text
+from pgversus.report.methodology import host_facts, windows_text
 from pgversus.report.side_by_side.agreement import DiscrepancyKind, Note
 from pgversus.report.side_by_side.matching import MatchedPair
 from pgversus.study.comparison import BASELINE, Arm
@@ -36,7 +36,7 @@ def notes(pair: MatchedPair) -> tuple[Note, ...]:
     return tuple(Note(kind=kind, words=words) for kind, words in found if words)
 
 
-def days_words(days: tuple[str, str] | None) -> str:
+def days_text(days: tuple[str, str] | None) -> str:
     """Return `2026-05-01`, or the first and the last day; empty if not recorded."""
     if days is None:
         return ""
@@ -44,7 +44,7 @@ def days_words(days: tuple[str, str] | None) -> str:
     return first if first == last else _("{first} to {last}", first=first, last=last)
 
 
-def host_words(host: Mapping[str, Any]) -> str:
+def host_text(host: Mapping[str, Any]) -> str:
     """Return a host's description in one line; empty if nothing was reported."""
     facts = (host.get(name) for name in ("cpu_model", "cpus_usable", "memory_bytes", "kernel", "file_system"))
     model, cpus, memory, kernel, files = facts
@@ -86,7 +86,7 @@ def _builds(a: ArmFacts, b: ArmFacts) -> Iterator[str]:
         return
     rows = (
         ("PostgreSQL", a.version, b.version),
-        (_("origin"), origin_words(a.origin), origin_words(b.origin)),
+        (_("origin"), origin_text(a.origin), origin_text(b.origin)),
         (_("compiler"), a.compiler, b.compiler),
         (_("flags"), a.flags, b.flags),
         (_("build options"), _options(a), _options(b)),
@@ -167,7 +167,7 @@ def _is_alike(key: str, x: Any, y: Any) -> bool:
 def _days(a: Answer, b: Answer) -> str:
     if a.days is None or b.days is None or a.days == b.days:
         return ""
-    return _("measured on different days: {a} in A, {b} in B", a=days_words(a.days), b=days_words(b.days))
+    return _("measured on different days: {a} in A, {b} in B", a=days_text(a.days), b=days_text(b.days))
 
 
 def _client(a: Answer, b: Answer) -> str:
@@ -179,7 +179,7 @@ def _client(a: Answer, b: Answer) -> str:
 def _windows(a: Answer, b: Answer) -> str:
     if a.comparison.workload.runs_once:
         return ""
-    words = [windows_words([one]) for one in (a, b)]
+    words = [windows_text([one]) for one in (a, b)]
     if words[0] == words[1]:
         return ""
     return _("windows per block differ: {a} in A, {b} in B", a=words[0], b=words[1])

@@ -13,10 +13,10 @@ from pgversus.report.side_by_side.agreement import (
     SideBySide,
     SideBySideRow,
     agreement,
-    agreement_words,
+    agreement_text,
     quotient,
 )
-from pgversus.report.side_by_side.discrepancies import days_words, host_words, notes
+from pgversus.report.side_by_side.discrepancies import days_text, host_text, notes
 from pgversus.report.side_by_side.matching import MatchedPair, match
 from pgversus.report.side_by_side.section import side_by_side_section
 from pgversus.report.tidy_tables import Cell, TidyTable
@@ -41,8 +41,8 @@ def _source(answer: StudyAnswer) -> ResultSource:
     return ResultSource(
         title=answer.study.title,
         results=answer.results,
-        host=host_words(answer.answers[0].host) if answer.answers else "",
-        days=days_words(days),
+        host=host_text(answer.answers[0].host) if answer.answers else "",
+        days=days_text(days),
     )
 
 
@@ -59,7 +59,7 @@ def _row(pair: MatchedPair) -> SideBySideRow:
         metric=pair.a.analysis.metric,
         by_role=pair.by_role,
         agreement=judged,
-        words=agreement_words(judged, a, b) if is_comparable else not_judged,
+        words=agreement_text(judged, a, b) if is_comparable else not_judged,
         quotient=of_both,
         notes=found,
     )

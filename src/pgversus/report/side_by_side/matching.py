@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from pgversus.answers.answer import Answer, StudyAnswer
-from pgversus.report.sentences import metric_words, unanswered_words
-from pgversus.report.side_by_side.agreement import NotComparable, Unlike
+from pgversus.report.sentences import metric_text, unanswered_text
+from pgversus.report.side_by_side.agreement import MismatchReason, NotComparable
 from pgversus.stats.analysis import ContenderResult
 from pgversus.study.comparison import Arm, Comparison
 from pgversus.study.dataset import Dataset, SetupFile
@@ -20,7 +20,7 @@ from pgversus.text.translation import _, both, listed
 NAMES = frozenset({"workload", "load", "dataset", "scale", "cache"})
 """Factors whose levels are only names; their content is compared instead."""
 
-Reason = tuple[Unlike, str]
+Reason = tuple[MismatchReason, str]
 
 
 def question_key(one: Answer, common: Collection[str]) -> Hashable:
@@ -50,15 +50,15 @@ def reasons(one: Answer, other: Answer, common: Collection[str]) -> Iterator[Rea
     yield from _of_workloads(a, b)
     yield from _of_datasets(a, b)
     if one.analysis.metric is not other.analysis.metric:
-        names = [metric_words(found.analysis.metric) for found in (one, other)]
-        yield Unlike.METRIC, _("metric differs: {a} in A, {b} in B", a=names[0], b=names[1])
+        names = [metric_text(found.analysis.metric) for found in (one, other)]
+        yield MismatchReason.METRIC, _("metric differs: {a} in A, {b} in B", a=names[0], b=names[1])
     if a.cache is not b.cache:
-        yield Unlike.CACHE, _("cache differs: {a} in A, {b} in B", a=a.cache.value, b=b.cache.value)
+        yield MismatchReason.CACHE, _("cache differs: {a} in A, {b} in B", a=a.cache.value, b=b.cache.value)
     levels = dict(other.context.levels)
     for name, level in one.context.levels:
         if name in common and levels.get(name, level) != level:
             words = _("{name} differs: {a} in A, {b} in B", name=name, a=level, b=levels[name])
-            yield Unlike.LEVELS, words
+            yield MismatchReason.LEVELS, words
 
 
 def _factors(answers: Collection[Answer]) -> set[str]:
@@ -112,7 +112,7 @@ def _of_workloads(a: Comparison, b: Comparison) -> Iterator[Reason]:
             what = listed(_of_loads(load, other))
         case _:
             what = _("an operation can be compared only with the same operation")
-    yield Unlike.WORKLOAD, _("workload differs: {what}", what=what)
+    yield MismatchReason.WORKLOAD, _("workload differs: {what}", what=what)
 
 
 def _of_loads(a: PgbenchWorkload, b: PgbenchWorkload) -> Iterator[str]:
@@ -145,7 +145,7 @@ def _of_datasets(a: Comparison, b: Comparison) -> Iterator[Reason]:
     variables = _variables(one.dataset.variables), _variables(other.dataset.variables)
     if variables[0] != variables[1]:
         what.append(_each(_("variables"), *variables))
-    yield Unlike.DATASET, _("dataset differs: {what}", what=listed(what))
+    yield MismatchReason.DATASET, _("dataset differs: {what}", what=listed(what))
 
 
 def _files(one: Dataset, other: Dataset) -> Iterator[tuple[str, tuple[SetupFile, ...], tuple[SetupFile, ...]]]:
@@ -288,13 +288,13 @@ def _same_work(
 def _other_factors(one: Answer, other: Answer) -> NotComparable:
     a, b = (both(found.comparison.factors) or _("none") for found in (one, other))
     words = _("the compared factors differ: {a} in A, {b} in B", a=a, b=b)
-    return NotComparable(a=place(one), b=place(other), reasons=((Unlike.COMPARED, words),))
+    return NotComparable(a=place(one), b=place(other), reasons=((MismatchReason.COMPARED, words),))
 
 
 def _alone(one: Answer, result: ContenderResult, side: str) -> NotComparable:
     words = _("the other result has no contender with this name, and it is unclear which one corresponds to it")
     called = f"{place(one)}: {one.comparison.arms[result.contender].label}"
-    reasons_ = ((Unlike.COMPARED, words),)
+    reasons_ = ((MismatchReason.COMPARED, words),)
     return NotComparable(a=called if side == "A" else None, b=called if side == "B" else None, reasons=reasons_)
 
 
@@ -367,7 +367,7 @@ def _workload_name(one: Answer) -> str:
 def _lost(answer: StudyAnswer) -> dict[Hashable, str]:
     """Return why contexts were not measured, by levels."""
     # Reversed, so that the first of equal ones is used.
-    return {lost.context.levels: unanswered_words(lost) for lost in reversed(answer.unanswered)}
+    return {lost.context.levels: unanswered_text(lost) for lost in reversed(answer.unanswered)}
 
 
 def _only(side: str, one: Answer, lost_elsewhere: Mapping[Hashable, str]) -> Reason:
@@ -375,5 +375,5 @@ def _only(side: str, one: Answer, lost_elsewhere: Mapping[Hashable, str]) -> Rea
     reason = lost_elsewhere.get(one.context.levels)
     if reason is not None:
         where = "B" if side == "A" else "A"
-        return Unlike.NOT_MEASURED, _("not measured in {side}: {reason}", side=where, reason=reason)
-    return Unlike.ONLY_HERE, _("only in {side}", side=side)
+        return MismatchReason.NOT_MEASURED, _("not measured in {side}: {reason}", side=where, reason=reason)
+    return MismatchReason.ONLY_HERE, _("only in {side}", side=side)

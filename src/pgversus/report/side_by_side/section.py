@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from pgversus.report.sentences import metric_words
+from pgversus.report.sentences import metric_text
 from pgversus.report.side_by_side.agreement import (
     Agreement,
     DiscrepancyKind,
@@ -96,7 +96,7 @@ class RowText:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoneText:
+class UnmatchedText:
     """The texts of a context or contender without a counterpart."""
 
     place: str
@@ -113,7 +113,7 @@ class SideBySideSection:
     sentences: list[str]
     """Numbers of agreements, and how to interpret them."""
     rows: list[RowText]
-    not_comparable: list[LoneText]
+    not_comparable: list[UnmatchedText]
 
     @property
     def notes(self) -> list[str]:
@@ -169,7 +169,7 @@ def _sentences(found: SideBySide) -> Iterator[str]:
 def _row(row: SideBySideRow) -> RowText:
     return RowText(
         place=_place(row),
-        metric=metric_words(row.metric),
+        metric=metric_text(row.metric),
         a=_side(row.a, row.metric),
         b=_side(row.b, row.metric),
         agreement=row.agreement,
@@ -209,9 +209,9 @@ def _quotient(found: Quotient | None) -> str:
     return f"{shown.value} {shown.interval}".strip()
 
 
-def _lone(one: NotComparable) -> LoneText:
+def _lone(one: NotComparable) -> UnmatchedText:
     reason = listed(words for _unused, words in one.reasons)
     if one.a is None or one.b is None:
-        return LoneText(place=one.a or one.b or "", reason=reason)
+        return UnmatchedText(place=one.a or one.b or "", reason=reason)
     place = one.a if one.a == one.b else _("{a} in A, {b} in B", a=one.a, b=one.b)
-    return LoneText(place=place, reason=reason)
+    return UnmatchedText(place=place, reason=reason)

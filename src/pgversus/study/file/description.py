@@ -119,7 +119,7 @@ def listed(names: Collection[Any], *, show: Callable[[Any], str] = str, joint: s
     return joint.join(map(show, islice(names, _MOST_LISTED))) + (f" and {rest} more" if rest > 0 else "")
 
 
-def in_words(schema: Schema) -> str:
+def schema_text(schema: Schema) -> str:
     """Describe a valid value: `a whole number of at least 1`, `a list of texts`."""
     if "enum" in schema:
         return listed(schema["enum"], show=as_toml, joint=" or ")
@@ -127,7 +127,7 @@ def in_words(schema: Schema) -> str:
     if isinstance(kind, list):
         return "text, a number, true or false" if "boolean" in kind else "text or a number"
     if kind == "array":
-        return f"a list{' with at least one item' if schema.get('minItems') else ''}: {in_words(schema['items'])}"
+        return f"a list{' with at least one item' if schema.get('minItems') else ''}: {schema_text(schema['items'])}"
     if kind == "string":
         return _text(schema)
     if kind in _PLAIN:

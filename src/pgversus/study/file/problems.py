@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from pgversus.errors import PgversusError, StudyError, StudyFileError
-from pgversus.study.file.description import Schema, example_at, in_words, names_at, nearest, schema_at, tables_with
+from pgversus.study.file.description import Schema, example_at, names_at, nearest, schema_at, schema_text, tables_with
 from pgversus.study.file.document import KeyPlaces, Path, Place, as_key, as_toml, shown, shown_value
 from pgversus.study.file.schema import StudyTable
 from pgversus.text.redaction import without_secrets
@@ -175,7 +175,7 @@ def _problem(details: ErrorDetails, path: Path, problems: Problems) -> StudyErro
             f"the key {as_key(name)} is missing",
             slug="study-file-missing-key",
             found="no such key",
-            expected=in_words(schema_at(path)),
+            expected=schema_text(schema_at(path)),
             to_do=example_at(path) or "",
         )
     if _is_of_a_name(details):
@@ -193,7 +193,7 @@ def _problem(details: ErrorDetails, path: Path, problems: Problems) -> StudyErro
         f"invalid value of {_key_of(path)}",
         slug="study-file-bad-value",
         found=shown_value(next(part for part in reversed(path) if isinstance(part, str)), value),
-        expected=in_words(schema) + (" without NUL characters" if isinstance(value, str) and "\0" in value else ""),
+        expected=schema_text(schema) + (" without NUL characters" if isinstance(value, str) and "\0" in value else ""),
         to_do=_remedy(path, value, schema),
     )
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pgversus.study.counters import COUNTERS
 from pgversus.study.design import MOST_CONTENDERS
 from pgversus.study.file.contexts import MOST_TREATMENTS
-from pgversus.study.file.description import Schema, in_words, json_schema, schema_at
+from pgversus.study.file.description import Schema, json_schema, schema_at, schema_text
 from pgversus.study.file.document import Path, as_key, as_toml
 from pgversus.study.metrics import BY_NAME
 
@@ -265,7 +265,7 @@ def _key_table(keys: Mapping[str, Schema]) -> Iterator[str]:
 
 
 def _kind(schema: Schema) -> str:
-    words = in_words(schema).replace("text in quotes, not empty", "text")
+    words = schema_text(schema).replace("text in quotes, not empty", "text")
     return words.replace(" with at least one item", "").replace(": a ", ": ").removeprefix("a ")
 
 
