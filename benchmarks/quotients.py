@@ -10,7 +10,7 @@ import argparse
 import numpy as np
 from scipy.special import stdtrit
 
-from pgversus.stats.confidence import sequential_level
+from pgversus.stats.confidence import sequential_alpha
 from pgversus.study.design import FIRST_LOOK
 
 CAP = 100
@@ -58,7 +58,7 @@ def main() -> None:
     for a, b in PAIRS:
         cells = []
         for number in VERDICTS:
-            level, missed = sequential_level(CAP, number), []
+            level, missed = sequential_alpha(CAP, number), []
             for effect in EFFECTS:
                 wrong_a, half_a = stopped(rng, a, effect=effect, spread=1.0, level=level, runs=arguments.runs)
                 wrong_b, half_b = stopped(rng, b, effect=effect, spread=2.0, level=level, runs=arguments.runs)

@@ -165,7 +165,7 @@ class _Attempt:
         self._design = design
         self._windows: dict[int, list[Window]] = {arm: [] for arm in self._schedule.start_order}
         self._counters: dict[int, Mapping[str, float]] = {}
-        self._levels: dict[int, Mapping[str, float]] = {}
+        self._gauges: dict[int, Mapping[str, float]] = {}
         self._failures: list[FailedTrial] = []
         self._repeated_rounds = 0
 
@@ -185,7 +185,7 @@ class _Attempt:
             for arm in self._active_arms(order):
                 self._announce(arm, Phase.WARM_UP)
                 with self._failing(arm, Phase.WARM_UP):
-                    self._levels[arm] = self._trial_runner.warm_up(arm, self._schedule.seeds[0])
+                    self._gauges[arm] = self._trial_runner.warm_up(arm, self._schedule.seeds[0])
             for session in self._schedule.sessions(self._design.rounds_per_session):
                 for arm, windows in self._undisturbed(session).items():
                     self._windows[arm] += windows
@@ -204,7 +204,7 @@ class _Attempt:
             if self._has_failed(arm) or not windows:
                 continue
             if sum(window.transactions for window in windows):
-                trials[arm] = trial_of(arm, windows, self._levels.get(arm), self._counters.get(arm))
+                trials[arm] = trial_of(arm, windows, self._gauges.get(arm), self._counters.get(arm))
             else:
                 words = "no transaction finished in any window"
                 failures.append(FailedTrial(arm=arm, phase=Phase.MEASURE, words=words))

@@ -27,7 +27,7 @@ class TrialRunner(Protocol):
         """Start a fresh server for an arm. Raise TrialFailedError if it does not come up."""
 
     def warm_up(self, arm: int, seed: int) -> Mapping[str, float]:
-        """Run the load on an arm, discard its numbers, and return levels that cannot be read in a window, by counter.
+        """Run the load on an arm, discard its numbers, and return gauges that cannot be read in a window, by counter.
 
         Raise TrialFailedError if the load fails.
         """

@@ -92,7 +92,7 @@ class WarmTrialRunner:
         """
         server = self._set.servers[arm]
         try:
-            levels = {"data_bytes": float(self._set.counters(arm).database_bytes())}
+            gauges = {"data_bytes": float(self._set.counters(arm).database_bytes())}
         except PgversusError as error:
             raise trial_failed(error) from error
         pid = server.postmaster_pid
@@ -104,7 +104,7 @@ class WarmTrialRunner:
         except PgversusError as error:
             raise trial_failed(error) from error
         most = peak.peak_bytes if peak is not None else None
-        return levels if most is None else {**levels, "server_memory_peak_bytes": float(most)}
+        return gauges if most is None else {**gauges, "server_memory_peak_bytes": float(most)}
 
     def measure(self, arm: int, seed: int, name: str) -> None:
         """Measure one window of load and its counters."""
@@ -184,8 +184,8 @@ class ColdTrialRunner(WarmTrialRunner):
         still_cached = self._restart_cold(arm)
         window = self._measured(arm, seed, name)
         # If unknown, assume that nothing was evicted: a superfluous caveat is better than a missing one.
-        levels = {"still_cached_share": 1.0 if still_cached is None else still_cached}
-        self._windows[arm].append(replace(window, levels=levels))
+        gauges = {"still_cached_share": 1.0 if still_cached is None else still_cached}
+        self._windows[arm].append(replace(window, gauges=gauges))
 
     def _load_until_steady(self, arm: int, seed: int) -> None:
         """Run once only: a cold load does not become steady."""
@@ -245,14 +245,14 @@ class ShortWindowRunner(WarmTrialRunner):
 
     def warm_up(self, arm: int, seed: int) -> Mapping[str, float]:
         """Warm up, then read the counters at the start of the windows."""
-        levels = super().warm_up(arm, seed)
+        gauges = super().warm_up(arm, seed)
         try:
             before = read_before(self._set.servers[arm], self._set.counters(arm))
             # Exclude the work of the warm-up.
             self._done[arm] = BlockWork(before=before)
         except PgversusError as error:
             raise trial_failed(error) from error
-        return levels
+        return gauges
 
     def counted(self, arm: int, transactions: int) -> Mapping[str, float]:
         """Return the server's counters; those of host and client are stored with each window."""

@@ -56,9 +56,9 @@ class Repetitions:
         """
         server = self.servers.servers[arm]
         try:
-            levels = self._begin(arm, server)
+            gauges = self._begin(arm, server)
             before(server)
-            return replace(self._timed(arm, server, patience_s), levels=levels)
+            return replace(self._timed(arm, server, patience_s), gauges=gauges)
         except (HostError, StoreError):
             raise
         except PgversusError as error:
@@ -73,14 +73,14 @@ class Repetitions:
         remove_directory(self._scratch)
 
     def _begin(self, arm: int, server: ArmServer) -> dict[str, float]:
-        """Start a server on a fresh copy with caches in the declared state, as on every arm; return initial levels."""
+        """Start a server on a fresh copy with caches in the declared state, as on every arm; return initial gauges."""
         self.end(arm)
         server.make_copy()
         assert server.data_directory is not None  # noqa: S101 - an operation is refused for external servers
-        levels = {}
+        gauges = {}
         if self._cache is CacheState.COLD:
             cached = evict(server.data_directory)
-            levels["still_cached_share"] = 1.0 if cached is None else cached
+            gauges["still_cached_share"] = 1.0 if cached is None else cached
         else:
             # A copy that shares its blocks with the snapshot has no page in the cache; a written copy has all of them.
             read_in(server.data_directory)
@@ -89,7 +89,7 @@ class Repetitions:
             if self._prewarms and self._cache is CacheState.WARM:
                 catalog.prewarm(connection)
             catalog.checkpoint(connection)
-        return {**levels, "data_bytes": float(self.servers.counters(arm).database_bytes())}
+        return {**gauges, "data_bytes": float(self.servers.counters(arm).database_bytes())}
 
     def _timed(self, arm: int, server: ArmServer, patience_s: float) -> Window:
         operation, counters = self._operations[arm], self.servers.counters(arm)

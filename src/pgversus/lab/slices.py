@@ -142,9 +142,9 @@ class SliceRunner(ShortWindowRunner):
 
     def warm_up(self, arm: int, seed: int) -> Mapping[str, float]:
         """Warm up, then read the counters at the start of the windows."""
-        levels = super().warm_up(arm, seed)
+        gauges = super().warm_up(arm, seed)
         self._watch(arm).mark()
-        return levels
+        return gauges
 
     def _own_growth(self, arm: int) -> Mapping[str, float]:
         """Return the growth from reading and watching together."""

@@ -115,7 +115,7 @@ class Window:
     """Complete output of the load generator."""
     counters: Mapping[str, float] = field(default_factory=dict)
     """Counters of servers and host during the window, by name."""
-    levels: Mapping[str, float] = field(default_factory=dict)
+    gauges: Mapping[str, float] = field(default_factory=dict)
     """Values that do not add up over windows; the largest counts for a trial."""
     steps: Mapping[str, float] = field(default_factory=dict)
     """Seconds of each step of an operation, by name."""
@@ -210,12 +210,12 @@ def value_of(quantity: Quantity) -> Callable[[Trial], float | None]:
 def trial_of(
     arm: int,
     windows: Sequence[Window],
-    levels: Mapping[str, float] | None = None,
+    gauges: Mapping[str, float] | None = None,
     counters: Mapping[str, float] | None = None,
 ) -> Trial:
     """Return the trial of these windows.
 
-    levels: read before them. counters: of all of them together, in addition to those of each.
+    gauges: read before them. counters: of all of them together, in addition to those of each.
     """
     histogram = merge([window.histogram for window in windows])
     longest = max(window.latency_max_s for window in windows)
@@ -234,8 +234,8 @@ def trial_of(
         trend=_trend(windows),
         counters=_added([window.counters for window in windows])
         | dict(counters or {})
-        | _largest([window.levels for window in windows])
-        | dict(levels or {})
+        | _largest([window.gauges for window in windows])
+        | dict(gauges or {})
         | ({DISTURBED_WINDOWS: float(disturbed)} if disturbed else {}),
         steps=_added([window.steps for window in windows]),
         window_count=len(windows),
@@ -261,9 +261,9 @@ def _added(counters: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return {name: math.fsum(one[name] for one in counters) for name in counters[0] if name in everywhere}
 
 
-def _largest(levels: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    names = set().union(*levels)
-    return {name: max(one[name] for one in levels if name in one) for name in names}
+def _largest(gauges: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    names = set().union(*gauges)
+    return {name: max(one[name] for one in gauges if name in one) for name in names}
 
 
 class Phase(StrEnum):

@@ -172,8 +172,8 @@ def _arm(answer: Answer, index: int) -> dict[str, Any]:
         "settings": {setting.name: setting.value for setting in arm.settings},
         "workload": _workload(arm.workload),
         "dataset": _dataset(arm.dataset),
-        "metrics": _estimates(answer.analysis.levels[index], with_units=True),
-        **_steps("steps", answer.analysis.levels[index]),
+        "metrics": _estimates(answer.analysis.arm_values[index], with_units=True),
+        **_steps("steps", answer.analysis.arm_values[index]),
         "counters": {
             name: {
                 "value": value,

@@ -17,7 +17,7 @@ from pgversus.report.values import (
     HEADS,
     TIME_HEADS,
     TIMES_NOTE,
-    LevelRow,
+    ArmValuesRow,
     PlacedQuantityRow,
     SizeTable,
     TimeRow,
@@ -68,7 +68,7 @@ def markdown(answer: StudyAnswer, *, with_published: bool = False) -> str:
         *(_heat_map(found) for found in page.heat_maps),
         paragraph(together(*page.sentences)),
         _published(page.published) if page.published is not None else "",
-        _levels(page.levels),
+        _arm_values(page.arm_values),
         _tps(page.tps) if page.tps is not None else "",
         *(_sizes(found) for found in page.sizes),
         _times(page.times),
@@ -141,8 +141,8 @@ def _verdicts(rows: Sequence[VerdictRow]) -> str:
             row.baseline,
             row.contender,
             row.metric,
-            row.baseline_level,
-            row.contender_level,
+            row.baseline_text,
+            row.contender_text,
             row.claim,
             row.interval,
             row.word,
@@ -171,7 +171,7 @@ def _published(rows: Sequence[PublishedRatio]) -> str:
     return table(heads, [(row.context, *published_cells(row)) for row in rows], names=2)
 
 
-def _levels(rows: Sequence[LevelRow]) -> str:
+def _arm_values(rows: Sequence[ArmValuesRow]) -> str:
     heads = (_("context"), _("arm"), *map(_, HEADS))
     return table(heads, [(row.context, row.arm, *row.cells) for row in rows], names=2)
 

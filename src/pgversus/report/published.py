@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import PurePath
 
 from pgversus.answers.answer import Answer, StudyAnswer
-from pgversus.report.values import level_text
+from pgversus.report.values import value_text
 from pgversus.stats.analysis import ContenderResult, Estimate
 from pgversus.stats.confidence import Interval, Verdict, judge
 from pgversus.study.metrics import Metric
@@ -50,7 +50,7 @@ class PublishedRatio:
     measured: Estimate | None
     """None if not measured."""
     replication: Replication
-    levels: tuple[str, str]
+    values: tuple[str, str]
     """The published figures themselves, of baseline and contender."""
     at: str
     """Scale of the published figures if it differs, as `scale 50`; otherwise empty."""
@@ -65,14 +65,14 @@ def published_ratios(answer: StudyAnswer) -> list[PublishedRatio]:
 
 def published_cells(row: PublishedRatio) -> tuple[str, ...]:
     """Return the cells of a row: contender, published change, measured change, its interval, replication."""
-    published, levels = change(row.published), " / ".join(row.levels)
+    published, values = change(row.published), " / ".join(row.values)
     one = row.measured
     measured = RatioTexts("", "", "") if one is None else ratio_texts(one.value, one.low, one.high)
     return (
         row.contender,
-        _("{change} ({levels} at {scale})", change=published, levels=levels, scale=row.at)
+        _("{change} ({levels} at {scale})", change=published, levels=values, scale=row.at)
         if row.at
-        else _("{change} ({levels})", change=published, levels=levels),
+        else _("{change} ({levels})", change=published, levels=values),
         measured.value,
         measured.interval,
         replication_word(row.replication),
@@ -116,7 +116,7 @@ def _compare_published(one: Answer, result: ContenderResult, figures: Figures) -
                 published=published,
                 measured=measured,
                 replication=replication(measured, published, comparison.design.margin, metric),
-                levels=(level_text(metric, pair[0]), level_text(metric, pair[1])),
+                values=(value_text(metric, pair[0]), value_text(metric, pair[1])),
                 at="" if scale in (None, known.get("scale")) else f"scale {scale}",
             )
     return None

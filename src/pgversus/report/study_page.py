@@ -15,12 +15,12 @@ from pgversus.report.published import PublishedRatio, published_ratios
 from pgversus.report.sentences import answer_sentences
 from pgversus.report.sweeps import HeatMap, heat_maps
 from pgversus.report.values import (
-    LevelRow,
+    ArmValuesRow,
     PlacedQuantityRow,
     SizeTable,
     TimeRow,
     TpsTable,
-    level_rows,
+    arm_value_rows,
     size_tables,
     study_quantity_rows,
     time_rows,
@@ -46,7 +46,7 @@ class StudyPage:
     """Empty with too many verdicts or too few factors."""
     published: list[PublishedRatio] | None
     """None if not requested."""
-    levels: list[LevelRow]
+    arm_values: list[ArmValuesRow]
     """Empty with too many arms to be readable."""
     tps: TpsTable | None
     """None with too many arms or a single workload."""
@@ -83,7 +83,7 @@ def study_page(answer: StudyAnswer, *, with_published: bool) -> StudyPage:
         verdicts=shown,
         heat_maps=heat_maps(answer) if verdicts <= _MOST_MAPPED else [],
         published=published_ratios(answer)[:MOST_ROWS] if with_published else None,
-        levels=level_rows(answer) if arms <= MOST_ROWS else [],
+        arm_values=arm_value_rows(answer) if arms <= MOST_ROWS else [],
         tps=tps_table(answer) if arms <= MOST_ROWS else None,
         sizes=size_tables(answer.answers) if arms <= MOST_ROWS else [],
         times=time_rows(answer) if arms <= MOST_ROWS else [],

@@ -17,7 +17,7 @@ from pgversus.report.methodology import restarts, windows_text
 from pgversus.report.overview import MOST_ROWS, not_measured, overview_sentences, shared_caveats, verdict_rows
 from pgversus.report.sentences import answer_sentences, metric_text, percent_of_confidence
 from pgversus.report.terminal import STYLES, SafeConsole, print_parts, terminal_table, verdicts_of_study
-from pgversus.report.values import counter_label, counter_text, level_text, sure_counter_names
+from pgversus.report.values import counter_label, counter_text, sure_counter_names, value_text
 from pgversus.report.verdicts import MARKS, verdict_word
 from pgversus.report.why import study_why, why_of
 from pgversus.stats.analysis import Analysis, Estimate
@@ -136,9 +136,9 @@ def _arms(answer: Answer, form: Form) -> Table:
     for arm in comparison.arms:
         trials = [block.trials[arm.index] for block in answer.blocks if arm.index in block.trials]
         values = [value for trial in trials if (value := trial.value(metric)) is not None]
-        shown = [level_text(metric, value) for value in (min(values), max(values))] if values else []
+        shown = [value_text(metric, value) for value in (min(values), max(values))] if values else []
         cells = [
-            _level(answer.analysis.levels[arm.index].get(metric), lambda value: level_text(metric, value)),
+            _value_cell(answer.analysis.arm_values[arm.index].get(metric), lambda value: value_text(metric, value)),
             _(_RANGE, least=shown[0], most=shown[1]) if shown else "",
         ]
         rows.add_row(Text(arm.label), *cells, *_verdict_cells(answer, arm.index, form))
@@ -154,7 +154,7 @@ def _verdict_cells(answer: Answer, arm: int, form: Form) -> list[RenderableType]
     return [change, shown.interval, Text(verdict_word(result.verdict), style=STYLES[result.verdict])]
 
 
-def _level(estimate: Estimate | None, show: Callable[[float], str]) -> str:
+def _value_cell(estimate: Estimate | None, show: Callable[[float], str]) -> str:
     return "" if estimate is None else show(estimate.value)
 
 
@@ -172,7 +172,7 @@ def _by_arm(answer: Answer, head: str, quantities: Mapping[str, Quantity], form:
     arms, against = answer.comparison.arms, _against(answer)
     rows = terminal_table(head, *(arm.label for arm in arms), *against)
     for name, quantity in quantities.items():
-        values = [_level(answer.analysis.levels[arm.index].get(quantity), latency) for arm in arms]
+        values = [_value_cell(answer.analysis.arm_values[arm.index].get(quantity), latency) for arm in arms]
         ratio = answer.analysis.results[0].ratios.get(quantity)
         rows.add_row(Text(name), *values, *([form(ratio).value] if against else []))
     return rows

@@ -104,9 +104,9 @@ def _metrics(one: Answer) -> tuple[Metric, ...]:
 
 def _points(one: Answer, metric: Metric, amounts: Mapping[int, tuple[float, str]]) -> Iterator[Point]:
     for arm, (at, label) in amounts.items():
-        level = one.analysis.levels[arm].get(metric)
-        if level is not None:
-            yield Point(at=at, label=label, value=level.value, low=level.low, high=level.high)
+        found = one.analysis.arm_values[arm].get(metric)
+        if found is not None:
+            yield Point(at=at, label=label, value=found.value, low=found.low, high=found.high)
 
 
 def amounts_of(comparison: Comparison) -> tuple[str, dict[int, tuple[float, str]]]:
@@ -166,7 +166,7 @@ def plateau_sentence(one: Answer) -> str:
 def _is_claimed(one: Answer, arm: int) -> bool:
     """Return whether an arm has a result: it is not invalid and has trials."""
     is_invalid = arm > 0 and one.analysis.result_of(arm).verdict is Verdict.INVALID
-    return not is_invalid and one.analysis.metric in one.analysis.levels[arm]
+    return not is_invalid and one.analysis.metric in one.analysis.arm_values[arm]
 
 
 def _found(found: Plateau, known: list[int], label: dict[int, str]) -> str:

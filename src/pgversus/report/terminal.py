@@ -22,15 +22,15 @@ from pgversus.report.values import (
     HEADS,
     TIME_HEADS,
     TIMES_NOTE,
-    LevelRow,
+    ArmValuesRow,
     PlacedQuantityRow,
     QuantityRow,
     SizeTable,
     TimeRow,
     TpsTable,
-    level_text,
     quantity_rows,
     size_tables,
+    value_text,
 )
 from pgversus.report.verdicts import MARKS, VerdictRow, verdict_word
 from pgversus.report.why import Explanation, why_of
@@ -135,8 +135,8 @@ def _verdict_table(answer: Answer) -> Table:
     )
     rows = terminal_table("", metric_text(first), "", against, percent_of_confidence(), "", _("blocks"))
     for arm in comparison.arms:
-        level = answer.analysis.levels[arm.index].get(first)
-        cells: list[RenderableType] = [Text(arm.label), *_level(level, partial(level_text, first))]
+        value = answer.analysis.arm_values[arm.index].get(first)
+        cells: list[RenderableType] = [Text(arm.label), *_value_cells(value, partial(value_text, first))]
         if arm.index == BASELINE:
             cells += ["", "", "", ""]
         else:
@@ -195,7 +195,7 @@ def _step_table(answer: Answer, steps: Sequence[Step]) -> Table:
 def _time_cells(answer: Answer, quantity: Quantity, arm: int) -> list[RenderableType]:
     """Return a duration on an arm, and its change from the baseline."""
     ratio = None if arm == BASELINE else answer.analysis.result_of(arm).ratios.get(quantity)
-    cells = _level(answer.analysis.levels[arm].get(quantity), latency)
+    cells = _value_cells(answer.analysis.arm_values[arm].get(quantity), latency)
     shown = ratio_texts(ratio.value, ratio.low, ratio.high) if ratio else RatioTexts("", "", "")
     return [*cells, shown.value, shown.interval]
 
@@ -209,7 +209,7 @@ def _quantity_table(answer: Answer, result: ContenderResult, rows: list[Quantity
     return shown
 
 
-def _level(estimate: Estimate | None, show: Callable[[float], str]) -> list[RenderableType]:
+def _value_cells(estimate: Estimate | None, show: Callable[[float], str]) -> list[RenderableType]:
     if estimate is None:
         return ["", ""]
     return [show(estimate.value), Text(plus_minus(estimate.value, estimate.low, estimate.high), style="dim")]
@@ -265,8 +265,8 @@ def _parts_of_study(page: StudyPage) -> list[RenderableType]:
         parts += [_heat_table(found), Text("")]
     if page.published is not None:
         parts += [_published_table(page.published), Text("")]
-    if page.levels:
-        parts += [_level_table(page.levels), Text("")]
+    if page.arm_values:
+        parts += [_arm_value_table(page.arm_values), Text("")]
     if page.tps is not None:
         parts += [_tps_table(page.tps), Text("")]
     for sizes in page.sizes:
@@ -310,7 +310,7 @@ def _published_table(rows: Sequence[PublishedRatio]) -> RenderableType:
     return shown
 
 
-def _level_table(rows: Sequence[LevelRow]) -> Table:
+def _arm_value_table(rows: Sequence[ArmValuesRow]) -> Table:
     shown = terminal_table(_("all arms"), "", *map(_, HEADS))
     for row in rows:
         shown.add_row(Text(row.context), Text(row.arm), *row.cells)
@@ -360,7 +360,7 @@ def verdicts_of_study(rows: Sequence[VerdictRow]) -> Table:
         cells: list[RenderableType] = [Text(row.context)]
         if not contender:
             cells.append(Text(row.contender))
-        cells += [row.baseline_level, row.contender_level, row.claim, row.interval]
+        cells += [row.baseline_text, row.contender_text, row.claim, row.interval]
         cells += [Text(row.word, style=STYLES[row.verdict]), row.blocks]
         shown.add_row(*cells, *([Text(row.check, style="yellow bold")] if checks else []))
     return shown

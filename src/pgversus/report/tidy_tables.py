@@ -147,7 +147,7 @@ def _verdict(one: Answer, result: ContenderResult) -> list[Any]:
         row.high,
         row.confidence,
         row.margin,
-        *result.levels.get(metric, (None, None)),
+        *result.paired_values.get(metric, (None, None)),
         metric.unit,
         row.blocks,
         row.seconds_measured,

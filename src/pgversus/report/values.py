@@ -151,7 +151,7 @@ def _silent(answer: StudyAnswer, name: str) -> str:
     return _("not reported by {versions}", versions=listed(dict.fromkeys(versions)))
 
 
-def level_text(metric: Metric, value: float) -> str:
+def value_text(metric: Metric, value: float) -> str:
     """Return a metric's value in a readable unit."""
     return significant(value, 4) if metric is Metric.TPS else latency(value)
 
@@ -190,23 +190,23 @@ def _row(answer: Answer, result: ContenderResult, name: str) -> QuantityRow | No
 
 
 def _metric(result: ContenderResult, metric: Metric) -> QuantityRow | None:
-    levels = result.levels.get(metric)
-    if levels is None:
+    values = result.paired_values.get(metric)
+    if values is None:
         return None
     ratio = result.ratios.get(metric)
     shown = ratio_texts(ratio.value, ratio.low, ratio.high) if ratio else None
     return QuantityRow(
         name=metric.value.removesuffix("_s"),
-        baseline=level_text(metric, levels[0]),
-        contender=level_text(metric, levels[1]),
+        baseline=value_text(metric, values[0]),
+        contender=value_text(metric, values[1]),
         change=shown.value if shown else "",
         interval=shown.interval if shown else "",
     )
 
 
 def _counter(answer: Answer, result: ContenderResult, name: str) -> QuantityRow | None:
-    levels = [answer.analysis.counters[arm].get(name) for arm in (BASELINE, result.contender)]
-    if levels[0] is None or levels[1] is None:
+    values = [answer.analysis.counters[arm].get(name) for arm in (BASELINE, result.contender)]
+    if values[0] is None or values[1] is None:
         return None
     ratio = result.counters.get(name)
     # An operation is not divided into transactions.
@@ -214,8 +214,8 @@ def _counter(answer: Answer, result: ContenderResult, name: str) -> QuantityRow 
     shown = ratio_texts(ratio.value, ratio.low, ratio.high) if ratio else None
     return QuantityRow(
         name=_("{counter} per transaction", counter=name) if COUNTERS[name].per_transaction and not runs_once else name,
-        baseline=counter_text(name, levels[0]),
-        contender=counter_text(name, levels[1]),
+        baseline=counter_text(name, values[0]),
+        contender=counter_text(name, values[1]),
         change=shown.value if shown else "",
         interval=shown.interval if shown else "",
     )
@@ -227,7 +227,7 @@ HEADS = (N_("transactions"), Metric.TPS.label, N_("min"), *(metric.short for met
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LevelRow:
+class ArmValuesRow:
     """The values of one arm; every number is already text, empty if missing."""
 
     context: str
@@ -236,22 +236,22 @@ class LevelRow:
     """In the order of HEADS."""
 
 
-def level_rows(answer: StudyAnswer) -> list[LevelRow]:
+def arm_value_rows(answer: StudyAnswer) -> list[ArmValuesRow]:
     """Return a row for each arm of each context with a load, in the order of the study."""
-    return [_level_row(one, arm) for one in _of_loads(answer) for arm in range(len(one.comparison.arms))]
+    return [_arm_value_row(one, arm) for one in _of_loads(answer) for arm in range(len(one.comparison.arms))]
 
 
 def _of_loads(answer: StudyAnswer) -> list[Answer]:
     return [one for one in answer.answers if not one.comparison.workload.runs_once]
 
 
-def _level_row(one: Answer, arm: int) -> LevelRow:
+def _arm_value_row(one: Answer, arm: int) -> ArmValuesRow:
     trials = [block.trials[arm] for block in one.blocks if block.has(arm)]
-    levels = one.analysis.levels[arm]
+    values = one.analysis.arm_values[arm]
     least = [trial.latency_min_s for trial in trials if trial.latency_min_s is not None]
-    tps = levels.get(Metric.TPS)
-    shown = [latency(found.value) if (found := levels.get(metric)) else "" for metric in _SHOWN_LATENCIES]
-    return LevelRow(
+    tps = values.get(Metric.TPS)
+    shown = [latency(found.value) if (found := values.get(metric)) else "" for metric in _SHOWN_LATENCIES]
+    return ArmValuesRow(
         context=one.context.label,
         arm=one.comparison.arms[arm].label,
         cells=(
@@ -280,7 +280,7 @@ def tps_table(answer: StudyAnswer) -> TpsTable | None:
         workload = levels.pop("workload", "")
         place = " ".join(f"{factor}={level}" for factor, level in levels.items())
         for arm in one.comparison.arms:
-            tps = one.analysis.levels[arm.index].get(Metric.TPS)
+            tps = one.analysis.arm_values[arm.index].get(Metric.TPS)
             cells.setdefault((place, arm.label), {})[workload] = significant(tps.value, 4) if tps else ""
     workloads = tuple(dict.fromkeys(workload for row in cells.values() for workload in row))
     if len(workloads) < 2:  # noqa: PLR2004 - see above

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from pgversus.answers.answer import Answer
 from pgversus.report.sentences import metric_text
-from pgversus.report.values import level_text
+from pgversus.report.values import value_text
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.confidence import Verdict
 from pgversus.text.translation import N_, _
@@ -88,8 +88,8 @@ class VerdictRow:
     baseline: str
     contender: str
     metric: str
-    baseline_level: str
-    contender_level: str
+    baseline_text: str
+    contender_text: str
     change: str
     """Empty without a ratio."""
     interval: str
@@ -108,16 +108,16 @@ class VerdictRow:
 def verdict_row(answer: Answer, result: ContenderResult) -> VerdictRow:
     """Return the row of the contender of a result, in the current language."""
     found, metric = verdict_on(answer, result), answer.analysis.metric
-    levels = result.levels.get(metric)
-    baseline_level, contender_level = (level_text(metric, level) for level in levels) if levels else ("", "")
+    values = result.paired_values.get(metric)
+    baseline_text, contender_text = (value_text(metric, value) for value in values) if values else ("", "")
     shown = None if found.ratio is None else ratio_texts(found.ratio, found.low, found.high)
     return VerdictRow(
         context=found.context,
         baseline=found.baseline,
         contender=found.contender,
         metric=metric_text(metric),
-        baseline_level=baseline_level,
-        contender_level=contender_level,
+        baseline_text=baseline_text,
+        contender_text=contender_text,
         change=shown.value if shown else "",
         interval=shown.interval if shown else "",
         verdict=found.verdict,

@@ -20,7 +20,7 @@ from pgversus.stats.confidence import (
     ratio_bounds,
 )
 from pgversus.stats.counters import CounterEstimates, CounterRatio, OneSidedCounter, counter_estimates
-from pgversus.stats.effects import LogEstimate, Samples, log_level, log_ratio, paired_log_levels, quantile_is_supported
+from pgversus.stats.effects import LogEstimate, Samples, log_ratio, log_value, paired_log_values, quantile_is_supported
 from pgversus.stats.lazy import LazyMapping, LazyValue, LazyValues
 from pgversus.study.comparison import BASELINE, Comparison
 from pgversus.study.design import MOST_BLOCKS, Design
@@ -57,7 +57,7 @@ _METRICS = tuple(Metric)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """A quantity with its interval. Ratios are plain (1.05 is 5 % more); levels are in the metric's base unit."""
+    """A quantity with its interval. Ratios are plain (1.05 is 5 % more); values are in the metric's base unit."""
 
     value: float
     low: float | None
@@ -90,9 +90,9 @@ class ContenderResult:
     """For the metric of the verdict; None until a block holds both arms."""
     ratios: Mapping[Quantity, Estimate]
     """Contender / baseline for each quantity that has a ratio; empty for an invalid contender."""
-    levels: Mapping[Quantity, tuple[float, float]]
-    """Levels of baseline and contender in blocks that hold both, whose quotient is the ratio. `Analysis.levels` uses
-    all blocks of an arm; a baseline may have more if another contender needed them."""
+    paired_values: Mapping[Quantity, tuple[float, float]]
+    """Values of baseline and contender in blocks that hold both, whose quotient is the ratio. `Analysis.arm_values`
+    uses all blocks of an arm; a baseline may have more if another contender needed them."""
     counters: Mapping[str, CounterRatio]
     """Contender / baseline for each counter that was never zero."""
     one_sided: Mapping[str, OneSidedCounter]
@@ -104,11 +104,11 @@ class ContenderResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
-    """The levels of all arms and the results of all contenders."""
+    """The values of all arms and the results of all contenders."""
 
     metric: Metric
     """The metric of the verdicts."""
-    levels: tuple[Mapping[Quantity, Estimate], ...]
+    arm_values: tuple[Mapping[Quantity, Estimate], ...]
     """Per arm, in order."""
     counters: tuple[Mapping[str, float], ...]
     """Per arm, in order: per transaction, or absolute (study/counters.py)."""
@@ -145,7 +145,7 @@ def analyse(
     invalid: frozenset[int] = frozenset(),
     known: Mapping[int, InterimResult] = _NOTHING_KNOWN,
 ) -> Analysis:
-    """Compute all levels, ratios and verdicts after these blocks.
+    """Compute all values, ratios and verdicts after these blocks.
 
     invalid: contenders without claims, because their trials failed too often.
     known: results of contenders after the same blocks; missing ones are computed.
@@ -153,7 +153,7 @@ def analyse(
     counted = LazyValue(lambda: counter_estimates(samples.blocks, len(comparison.arms), rule))
     return Analysis(
         metric=comparison.design.metric,
-        levels=tuple(_levels(samples, quantities_of(comparison), rule, arm.index) for arm in comparison.arms),
+        arm_values=tuple(_arm_values(samples, quantities_of(comparison), rule, arm.index) for arm in comparison.arms),
         counters=tuple(_counters(counted, arm.index) for arm in comparison.arms),
         results=tuple(
             _contender(
@@ -202,8 +202,8 @@ def _contender(
         ratio = interim.log_ratio if is_judged else log_ratio(samples, quantity, BASELINE, contender)
         return _estimate(ratio, samples, quantity, rule, (BASELINE, contender))
 
-    def levels_of(quantity: Quantity) -> tuple[float, float] | None:
-        logs = paired_log_levels(samples, quantity, BASELINE, contender)
+    def paired_values_of(quantity: Quantity) -> tuple[float, float] | None:
+        logs = paired_log_values(samples, quantity, BASELINE, contender)
         if logs is None or not all(map(math.isfinite, logs)):
             return None
         return math.exp(logs[0]), math.exp(logs[1])
@@ -214,7 +214,7 @@ def _contender(
         verdict=Verdict.INVALID if is_invalid else interim.verdict,
         log_ratio=interim.log_ratio,
         ratios=LazyValues(() if is_invalid else quantities_of(comparison), ratio_of),
-        levels=LazyValues(quantities_of(comparison), levels_of),
+        paired_values=LazyValues(quantities_of(comparison), paired_values_of),
         counters=LazyMapping(lambda: {} if is_invalid else counted().ratios[contender - 1]),
         one_sided=LazyMapping(lambda: {} if is_invalid else counted().one_sided[contender - 1]),
         blocks=interim.blocks,
@@ -222,15 +222,17 @@ def _contender(
     )
 
 
-def _levels(samples: Samples, quantities: Sequence[Quantity], rule: LookRule, arm: int) -> Mapping[Quantity, Estimate]:
-    def level_of(quantity: Quantity) -> Estimate | None:
-        return _estimate(log_level(samples, quantity, arm), samples, quantity, rule, (arm,))
+def _arm_values(
+    samples: Samples, quantities: Sequence[Quantity], rule: LookRule, arm: int
+) -> Mapping[Quantity, Estimate]:
+    def arm_value_of(quantity: Quantity) -> Estimate | None:
+        return _estimate(log_value(samples, quantity, arm), samples, quantity, rule, (arm,))
 
-    return LazyValues(quantities, level_of)
+    return LazyValues(quantities, arm_value_of)
 
 
 def _counters(counted: Callable[[], CounterEstimates], arm: int) -> Mapping[str, float]:
-    return LazyMapping(lambda: counted().levels[arm])
+    return LazyMapping(lambda: counted().arm_means[arm])
 
 
 def bounds_of(

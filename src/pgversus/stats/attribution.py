@@ -60,14 +60,14 @@ def attribution(analysis: Analysis, clients: int) -> Attribution | None:
     metric = analysis.metric
     d = _log_time(analysis.result_of(BASELINE_AGAIN), metric)
     plans = _log_time(analysis.result_of(CONTENDER_AGAIN), metric)
-    level = analysis.levels[CONTENDER_AGAIN].get(metric)
-    if d is None or plans is None or level is None:
+    contender_value = analysis.arm_values[CONTENDER_AGAIN].get(metric)
+    if d is None or plans is None or contender_value is None:
         return None
     # On the log scale: a is the arm with old plans over the contender, d the baseline over that arm.
     a = BoundedValue(value=-plans.value, low=-plans.high, high=-plans.low)
     box = _Box(a, d)
     # The contender's time is the unit.
-    new_s = clients / level.value if metric is Metric.TPS else level.value
+    new_s = clients / contender_value.value if metric is Metric.TPS else contender_value.value
     whole = box.bounds_of(lambda x, y: x + y)
     return Attribution(
         whole=box.bounds_of(lambda x, y: math.exp(x + y)),

@@ -23,7 +23,7 @@ CONFIDENCE = 0.95
 # that share the 5 % (rows). Source: our own Monte Carlo with 4,000,000 sequences, benchmarks/calibrate_looks.py, which
 # prints this table.
 _CAPS = (10, 20, 30, 50, 100)
-_LEVELS: dict[int, tuple[float, ...]] = {
+_ALPHAS: dict[int, tuple[float, ...]] = {
     1: (0.0146, 0.00877, 0.00699, 0.00548, 0.00418),
     2: (0.00665, 0.00393, 0.00312, 0.00243, 0.00184),
     3: (0.00423, 0.00247, 0.00195, 0.00152, 0.00115),
@@ -37,7 +37,7 @@ _LEVELS: dict[int, tuple[float, ...]] = {
     30: (0.000347, 0.000195, 0.00015, 0.000115, 8.51e-05),
     50: (0.000204, 0.000111, 8.56e-05, 6.55e-05, 4.79e-05),
 }
-_MOST_SIMULATED = max(_LEVELS)
+_MOST_SIMULATED = max(_ALPHAS)
 
 
 # Beyond the table the level falls as a power of the number of comparisons. From one to fifty the exponent falls from
@@ -49,7 +49,7 @@ _STEEPEST = 1.2
 class LookRule:
     """The allowed looks, and the half width of the interval in standard errors."""
 
-    level: float
+    alpha: float
     """Nominal two-sided error of one look."""
     first_look: int
     last_look: int
@@ -67,14 +67,14 @@ class LookRule:
         """
         comparisons = self.comparisons * quantities
         if self.first_look == self.last_look:
-            level = self.level / quantities
+            alpha = self.alpha / quantities
         else:
-            level = sequential_level(self.last_look, comparisons)
-        return replace(self, level=level, comparisons=comparisons)
+            alpha = sequential_alpha(self.last_look, comparisons)
+        return replace(self, alpha=alpha, comparisons=comparisons)
 
     def half_widths(self, n: int) -> float:
         """Return the half width after n blocks in standard errors; infinite before the first look."""
-        return critical_value(n, self.level) if self.may_look(n) else math.inf
+        return critical_value(n, self.alpha) if self.may_look(n) else math.inf
 
 
 def look_rule(design: Design, comparisons: int) -> LookRule:
@@ -86,11 +86,11 @@ def look_rule(design: Design, comparisons: int) -> LookRule:
     if comparisons < 1:
         raise ValueError(f"{comparisons} comparisons: expected 1 or more")
     rule = design.stopping_rule
-    level = (1 - CONFIDENCE) / comparisons if rule.looks_once else sequential_level(rule.last_look, comparisons)
-    return LookRule(level=level, first_look=rule.first_look, last_look=rule.last_look, comparisons=comparisons)
+    alpha = (1 - CONFIDENCE) / comparisons if rule.looks_once else sequential_alpha(rule.last_look, comparisons)
+    return LookRule(alpha=alpha, first_look=rule.first_look, last_look=rule.last_look, comparisons=comparisons)
 
 
-def sequential_level(max_blocks: int, comparisons: int) -> float:
+def sequential_alpha(max_blocks: int, comparisons: int) -> float:
     """Return p* for the next larger limit and number of comparisons in the table, which is never less strict.
 
     ValueError for more blocks than the table covers.
@@ -99,17 +99,17 @@ def sequential_level(max_blocks: int, comparisons: int) -> float:
         raise ValueError(f"{max_blocks} blocks: expected at most {_CAPS[-1]}")
     column = next(i for i, cap in enumerate(_CAPS) if cap >= max_blocks)
     if comparisons > _MOST_SIMULATED:
-        return float(_LEVELS[_MOST_SIMULATED][column] * (_MOST_SIMULATED / comparisons) ** _STEEPEST)
-    row = min(k for k in _LEVELS if k >= comparisons)
-    return _LEVELS[row][column]
+        return float(_ALPHAS[_MOST_SIMULATED][column] * (_MOST_SIMULATED / comparisons) ** _STEEPEST)
+    row = min(k for k in _ALPHAS if k >= comparisons)
+    return _ALPHAS[row][column]
 
 
 @lru_cache(maxsize=4096)
-def critical_value(n: int, level: float) -> float:
+def critical_value(n: int, alpha: float) -> float:
     """Student's t with n - 1 degrees of freedom at a two-sided level; n is 2 or more."""
     from scipy.special import stdtrit  # noqa: PLC0415 - the import takes 0.3 s, which `--help` does not need
 
-    return float(stdtrit(n - 1, 1 - level / 2))
+    return float(stdtrit(n - 1, 1 - alpha / 2))
 
 
 class Verdict(StrEnum):
@@ -193,6 +193,6 @@ def blocks_to_resolve(estimate: LogEstimate, rule: LookRule, half_width: float) 
         return None
     spread = estimate.standard_error * math.sqrt(estimate.n)
     for n in range(max(estimate.n, rule.first_look), rule.last_look + 1):
-        if critical_value(n, rule.level) * spread / math.sqrt(n) < half_width:
+        if critical_value(n, rule.alpha) * spread / math.sqrt(n) < half_width:
             return n
     return None

@@ -166,7 +166,7 @@ class OneSidedCounter:
     """A counter that was zero in every block of one arm and in no block of the other, so that it has no ratio."""
 
     baseline: float
-    """Mean over the blocks, like a level."""
+    """Mean over the blocks, as for a metric."""
     contender: float
     n: int
     """Number of blocks."""
@@ -178,7 +178,7 @@ class OneSidedCounter:
 class CounterEstimates:
     """All estimates of counters in one comparison."""
 
-    levels: tuple[Mapping[str, float], ...]
+    arm_means: tuple[Mapping[str, float], ...]
     """Per arm, in order: the mean over its blocks, in the counter's unit per transaction, or absolute. Counters that
     a block does not have are absent."""
     ratios: tuple[Mapping[str, CounterRatio], ...]
@@ -189,12 +189,12 @@ class CounterEstimates:
 
 
 def counter_estimates(blocks: Sequence[Block], arms: int, rule: LookRule) -> CounterEstimates:
-    """Return levels and ratios of all counters. arms: their number; the first is the baseline."""
+    """Return means and ratios of all counters. arms: their number; the first is the baseline."""
     baseline, *contenders = tables = [_table(blocks, arm) for arm in range(arms)]
     strict = rule.shared_by(_looked_at(tables))
     pairs = [_pair(baseline, contender) for contender in contenders]
     return CounterEstimates(
-        levels=tuple(_levels(table) for table in tables),
+        arm_means=tuple(_arm_means(table) for table in tables),
         ratios=tuple(_ratios(pair, rule, strict) for pair in pairs),
         one_sided=tuple(_one_sided(pair, strict) for pair in pairs),
     )
@@ -249,7 +249,7 @@ def _pair(baseline: _Table, contender: _Table) -> tuple[_Table, _Table]:
     return baseline.only(paired), contender.only(paired)
 
 
-def _levels(table: _Table) -> dict[str, float]:
+def _arm_means(table: _Table) -> dict[str, float]:
     shares = table.only(table.measured()).shares()
     if not len(shares):
         return {}

@@ -1,10 +1,10 @@
-"""Ratios between two arms and levels of one arm, on the log scale, with standard errors.
+"""Ratios between two arms and values of one arm, on the log scale, with standard errors.
 
 The unit of evidence is the block: a fresh start of every server. Windows are never used as independent samples,
 because all windows of one start share its start-to-start variation. The same applies to percentiles: each block yields
 one.
 
-Every look needs the same trials for levels and for ratios, so values are computed once, and samples grow by blocks.
+Every look needs the same trials for values and for ratios, so values are computed once, and samples grow by blocks.
 """
 
 import math
@@ -68,7 +68,7 @@ def log_ratio(samples: Samples, quantity: Quantity, baseline: int, contender: in
     return _estimate(logs, quantity) if logs else None
 
 
-def log_level(samples: Samples, quantity: Quantity, arm: int) -> LogEstimate | None:
+def log_value(samples: Samples, quantity: Quantity, arm: int) -> LogEstimate | None:
     """Return ln of one arm's quantity: the mean over its blocks; for the maximum, the largest value, without error."""
     logs = [log for log in samples.logs(quantity, arm) if log is not None]
     if not logs:
@@ -78,10 +78,10 @@ def log_level(samples: Samples, quantity: Quantity, arm: int) -> LogEstimate | N
     return _estimate(logs, quantity)
 
 
-def paired_log_levels(
+def paired_log_values(
     samples: Samples, quantity: Quantity, baseline: int, contender: int
 ) -> tuple[float, float] | None:
-    """Return both levels on the log scale from blocks that hold both arms, like the ratio; None without such blocks."""
+    """Return both values on the log scale from blocks that hold both arms, like the ratio; None without such blocks."""
     pairs = _pairs(samples, quantity, baseline, contender)
     if not pairs:
         return None

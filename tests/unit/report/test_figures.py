@@ -18,7 +18,7 @@ from pgversus.answers.read import read_answer
 from pgversus.report.json_document import study_document
 from pgversus.report.page.page import page_html
 from pgversus.report.tidy_tables import csv_lines, trial_table, verdict_table
-from pgversus.report.values import level_text
+from pgversus.report.values import value_text
 from pgversus.study.metrics import Metric
 from pgversus.text.units import percent, percent_above, ratio_texts
 from tests.builders import DATA
@@ -90,7 +90,7 @@ def test_ratios_intervals_medians_and_noise_match_the_trials(
         logs = [math.log(theirs / ours) for ours, theirs in pairs]
         n, middle, error = len(logs), fmean(logs), stdev(logs) / math.sqrt(len(logs))
         (one,) = [each for each in answer.answers if each.context.label == verdict["context"]]
-        width = float(stats.t.ppf(1 - one.rule.level / 2, n - 1)) * error
+        width = float(stats.t.ppf(1 - one.rule.alpha / 2, n - 1)) * error
         assert verdict["blocks"] == n
         assert verdict["ratio"] == pytest.approx(math.exp(middle), rel=1e-9)
         assert verdict["low"] == pytest.approx(math.exp(middle - width), rel=1e-7)
@@ -103,7 +103,7 @@ def test_ratios_intervals_medians_and_noise_match_the_trials(
         shown = ratio_texts(*(math.exp(log) for log in (middle, middle - width, middle + width)))
         assert shown.value in text
         assert shown.interval in text
-        assert " → ".join(level_text(metric, value) for value in medians) in text
+        assert " → ".join(value_text(metric, value) for value in medians) in text
         assert f"±{percent(math.expm1(stdev(logs)))}" in text
         assert percent_above(math.expm1(width + 0.8416 * error)) in text
 

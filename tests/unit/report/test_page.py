@@ -22,7 +22,7 @@ from pgversus.report.json_document import study_document
 from pgversus.report.page.environment import environment
 from pgversus.report.page.page import page_html
 from pgversus.report.page.verdicts import study_badge
-from pgversus.report.values import level_text
+from pgversus.report.values import value_text
 from pgversus.study.design import Design, StopReason
 from pgversus.study.metrics import Metric
 from pgversus.study.settings import Setting
@@ -203,7 +203,7 @@ def test_every_median_of_the_page_equals_that_of_the_document_and_of_the_trials(
     for verdict, one in zip(study_document(whole)["verdicts"], whole.answers, strict=True):
         values = [[value_of(one, block.trials[arm]) for block in one.blocks] for arm in (0, 1)]
         assert verdict["medians"] == {"baseline": median(values[0]), "contender": median(values[1])}
-        shown = " → ".join(level_text(one.analysis.metric, value) for value in verdict["medians"].values())
+        shown = " → ".join(value_text(one.analysis.metric, value) for value in verdict["medians"].values())
         assert shown in page.text
 
 

@@ -24,7 +24,7 @@ from pgversus.report.methodology import study_lines
 from pgversus.report.overview import not_measured, overview_sentences, shared_caveats, verdict_rows
 from pgversus.report.terminal import WIDEST, print_answer, print_study_answer
 from pgversus.report.tidy_tables import TidyTable, arrow_table, csv_lines, parquet_bytes, trial_table, verdict_table
-from pgversus.report.values import level_rows, time_rows, tps_table
+from pgversus.report.values import arm_value_rows, time_rows, tps_table
 from pgversus.stats.confidence import Verdict
 from pgversus.study.dataset import Dataset
 from pgversus.study.design import StopReason
@@ -394,7 +394,9 @@ def test_the_tps_of_each_level_is_listed_by_workload() -> None:
     assert [(place, arm) for place, arm, _ in found.rows] == [("load=c4", "16.12"), ("load=c4", "17.8")]
     for (_, _, cells), arm in zip(found.rows, (0, 1), strict=True):
         for cell, one in zip(cells, whole().answers, strict=True):
-            assert float(cell.replace(" ", "")) == pytest.approx(one.analysis.levels[arm][Metric.TPS].value, rel=1e-3)
+            assert float(cell.replace(" ", "")) == pytest.approx(
+                one.analysis.arm_values[arm][Metric.TPS].value, rel=1e-3
+            )
     assert tps_table(study_answer([CASES["faster"]()])) is None
 
 
@@ -426,7 +428,7 @@ def test_times_of_operations_are_shown_in_the_form_of_published_times() -> None:
         *("15.10, pg_dump", "16.6, pg_dump"),
     ]
     assert rows[-2].cells[:3] == ("6", "400 ms", "399 ms")
-    assert [row.context for row in level_rows(mixed())] == ["workload=w1 load=c4"] * 2
+    assert [row.context for row in arm_value_rows(mixed())] == ["workload=w1 load=c4"] * 2
     assert tps_table(mixed()) is None
     for form in ("terminal", "markdown"):
         assert "-1.15 s" in FORMS[form](mixed())
@@ -447,7 +449,7 @@ def decided_early() -> StudyAnswer:
 def test_values_next_to_a_change_use_the_blocks_of_that_change() -> None:
     found = decided_early()
     row = verdict_rows(found)[0]
-    assert (row.baseline_level, row.contender_level, row.change) == ("2 s", "1.6 s", "-20.0 %")
+    assert (row.baseline_text, row.contender_text, row.change) == ("2 s", "1.6 s", "-20.0 %")
     values = rows_of(verdict_table(found))[0]
     assert (values["baseline_value"], values["contender_value"]) == (pytest.approx(2.0), pytest.approx(1.6))
     early = time_rows(found)[1]

@@ -8,7 +8,7 @@ from rich.console import Console
 from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.report.sentences import answer_sentences
 from pgversus.report.summary import print_sentences, print_summary
-from pgversus.report.values import level_text
+from pgversus.report.values import value_text
 from pgversus.study.metrics import Metric
 from pgversus.study.study import StudyMetadata
 from tests.unit.report.cases import CASES
@@ -67,7 +67,7 @@ def test_an_arm_is_shown_with_the_range_of_its_blocks() -> None:
     answer = CASES["faster"]()
     values = [block.trials[0].tps for block in answer.blocks]
     (row,) = [line for line in arms_table(answer) if line.startswith("16.12 ")]
-    assert f"{level_text(Metric.TPS, min(values))} to {level_text(Metric.TPS, max(values))}" in row
+    assert f"{value_text(Metric.TPS, min(values))} to {value_text(Metric.TPS, max(values))}" in row
 
 
 def test_quiet_prints_only_the_sentence() -> None:

@@ -78,7 +78,7 @@ def test_swapping_the_arms_mirrors_verdict_and_interval(
 @given(NOISE, st.floats(0.5, 2.0))
 def test_every_interval_contains_its_point(pairs: list[tuple[float, float]], effect: float) -> None:
     found = analysed(noisy(pairs, effect))
-    estimates = [*found.result_of(1).ratios.values(), *found.levels[0].values(), *found.levels[1].values()]
+    estimates = [*found.result_of(1).ratios.values(), *found.arm_values[0].values(), *found.arm_values[1].values()]
     bounded = [(e.low, e.value, e.high) for e in estimates if e.low is not None and e.high is not None]
     assert bounded
     assert all(low <= value * (1 + 1e-12) and value <= high * (1 + 1e-12) for low, value, high in bounded)
@@ -111,14 +111,14 @@ def test_one_block_has_no_interval() -> None:
     result = found.result_of(1)
     assert result.verdict is Verdict.UNDECIDED
     assert result.ratios[Metric.TPS].value == pytest.approx(3.0)
-    for estimate in (*result.ratios.values(), *found.levels[0].values()):
+    for estimate in (*result.ratios.values(), *found.arm_values[0].values()):
         assert estimate.low is None
         assert estimate.high is None
 
 
 def test_no_blocks_give_no_estimates() -> None:
     found = analysed([])
-    assert found.levels == ({}, {})
+    assert found.arm_values == ({}, {})
     result = found.result_of(1)
     assert result.verdict is Verdict.UNDECIDED
     assert result.log_ratio is None
@@ -156,9 +156,9 @@ def test_the_maximum_has_neither_interval_nor_ratio() -> None:
     blocks = [latency_block(n, [1000, 5000 + n], [2000, 9000 - n]) for n in range(1, 11)]
     found = analysed(blocks)
     assert Metric.LATENCY_MAX not in found.result_of(1).ratios
-    level = found.levels[0][Metric.LATENCY_MAX]
-    assert level.value == pytest.approx(0.005010)
-    assert (level.low, level.high) == (None, None)
+    value = found.arm_values[0][Metric.LATENCY_MAX]
+    assert value.value == pytest.approx(0.005010)
+    assert (value.low, value.high) == (None, None)
 
 
 @pytest.mark.parametrize("metric", [Metric.TPS, Metric.LATENCY_MEAN])
@@ -171,25 +171,25 @@ def test_blocks_without_an_arm_are_ignored_for_a_contender(metric: Metric) -> No
     assert mixed.blocks == 5
 
 
-def test_levels_use_blocks_that_ratios_ignore() -> None:
+def test_values_of_arms_use_blocks_that_ratios_ignore() -> None:
     blocks = [*rate_blocks([100.0] * 4, [120.0] * 4), rate_block(5, 100.0, None)]
     found = analysed(blocks)
-    assert found.levels[0][Metric.TPS].n == 5
-    assert found.levels[1][Metric.TPS].n == 4
+    assert found.arm_values[0][Metric.TPS].n == 5
+    assert found.arm_values[1][Metric.TPS].n == 4
     assert found.result_of(1).ratios[Metric.TPS].n == 4
 
 
 @given(NOISE, st.lists(st.floats(1.0, 1e4), max_size=5))
-def test_the_quotient_of_paired_levels_is_the_ratio(pairs: list[tuple[float, float]], alone: list[float]) -> None:
+def test_the_quotient_of_paired_values_is_the_ratio(pairs: list[tuple[float, float]], alone: list[float]) -> None:
     blocks = [*noisy(pairs), *(rate_block(100 + number, rate, None) for number, rate in enumerate(alone))]
     found = analysed(blocks).result_of(1)
     for metric in (Metric.TPS, Metric.LATENCY_MEAN):
-        ours, theirs = found.levels[metric]
+        ours, theirs = found.paired_values[metric]
         assert theirs / ours == pytest.approx(found.ratios[metric].value)
 
 
-def test_a_contender_without_common_blocks_has_no_levels() -> None:
-    assert not analysed([rate_block(1, 100.0, None), rate_block(2, None, 100.0)]).result_of(1).levels
+def test_a_contender_without_common_blocks_has_no_values() -> None:
+    assert not analysed([rate_block(1, 100.0, None), rate_block(2, None, 100.0)]).result_of(1).paired_values
 
 
 def test_measured_seconds_cover_both_arms_of_paired_blocks() -> None:
@@ -250,7 +250,7 @@ def test_an_operation_has_a_ratio_per_step() -> None:
     ratios = {name: result.ratios[StepTime(name)].value for name in (FIRST, "dump")}
     assert ratios == pytest.approx({FIRST: 0.5, "dump": 1.0})
     assert result.ratios[Metric.TIME].value == pytest.approx(2 / 3, abs=0.01)
-    assert set(found.levels[0]) == {Metric.TIME, StepTime(FIRST), StepTime("dump")}
+    assert set(found.arm_values[0]) == {Metric.TIME, StepTime(FIRST), StepTime("dump")}
 
 
 def test_a_single_step_has_no_separate_ratio() -> None:

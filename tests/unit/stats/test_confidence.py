@@ -18,7 +18,7 @@ from pgversus.stats.confidence import (
     interval,
     judge,
     look_rule,
-    sequential_level,
+    sequential_alpha,
 )
 from pgversus.stats.effects import LogEstimate
 from pgversus.study.design import FIRST_LOOK, MOST_BLOCKS, Design
@@ -135,9 +135,9 @@ PRINTED = {
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 8, 13, 30, 100])
-@pytest.mark.parametrize("level", [0.05, 0.0146, 0.00418, 4.79e-05])
-def test_critical_values_match_scipys_student_t(n: int, level: float) -> None:
-    assert critical_value(n, level) == pytest.approx(float(student_t.isf(level / 2, n - 1)), rel=1e-9)
+@pytest.mark.parametrize("alpha", [0.05, 0.0146, 0.00418, 4.79e-05])
+def test_critical_values_match_scipys_student_t(n: int, alpha: float) -> None:
+    assert critical_value(n, alpha) == pytest.approx(float(student_t.isf(alpha / 2, n - 1)), rel=1e-9)
 
 
 @pytest.mark.parametrize(("n", "expected"), PRINTED.items())
@@ -159,32 +159,32 @@ def test_critical_values_fall_with_the_number_of_blocks() -> None:
     assert all(later < earlier for earlier, later in itertools.pairwise(widths))
 
 
-def test_levels_fall_with_the_number_of_comparisons() -> None:
+def test_alphas_fall_with_the_number_of_comparisons() -> None:
     for cap in confidence._CAPS:
-        levels = [sequential_level(cap, k) for k in confidence._LEVELS]
-        assert all(later < earlier for earlier, later in itertools.pairwise(levels))
+        alphas = [sequential_alpha(cap, k) for k in confidence._ALPHAS]
+        assert all(later < earlier for earlier, later in itertools.pairwise(alphas))
 
 
-def test_levels_fall_with_the_cap() -> None:
-    for k in confidence._LEVELS:
-        levels = [sequential_level(cap, k) for cap in confidence._CAPS]
-        assert all(later < earlier for earlier, later in itertools.pairwise(levels))
+def test_alphas_fall_with_the_cap() -> None:
+    for k in confidence._ALPHAS:
+        alphas = [sequential_alpha(cap, k) for cap in confidence._CAPS]
+        assert all(later < earlier for earlier, later in itertools.pairwise(alphas))
 
 
 def test_every_level_lies_between_bonferroni_over_all_looks_and_one_look() -> None:
-    for k in confidence._LEVELS:
+    for k in confidence._ALPHAS:
         for cap in confidence._CAPS:
-            assert 0.05 / k / (cap - FIRST_LOOK + 1) < sequential_level(cap, k) < 0.05 / k
+            assert 0.05 / k / (cap - FIRST_LOOK + 1) < sequential_alpha(cap, k) < 0.05 / k
 
 
 @pytest.mark.parametrize(("comparisons", "stricter"), [(7, 8), (9, 10), (11, 15), (16, 20), (21, 30), (31, 50)])
 def test_a_number_of_comparisons_between_two_rows_uses_the_stricter(comparisons: int, stricter: int) -> None:
-    assert sequential_level(100, comparisons) == sequential_level(100, stricter)
+    assert sequential_alpha(100, comparisons) == sequential_alpha(100, stricter)
 
 
 @pytest.mark.parametrize(("cap", "stricter"), [(4, 10), (11, 20), (21, 30), (31, 50), (51, 100), (99, 100)])
 def test_a_cap_between_two_columns_uses_the_stricter(cap: int, stricter: int) -> None:
-    assert sequential_level(cap, 1) == sequential_level(stricter, 1)
+    assert sequential_alpha(cap, 1) == sequential_alpha(stricter, 1)
 
 
 @pytest.mark.parametrize("comparisons", [1, 2, 3, 50])
@@ -197,7 +197,7 @@ def test_a_fixed_design_is_plain_student_t_shared_by_its_comparisons(blocks: int
 
 
 def test_the_last_look_is_the_cap_of_the_design() -> None:
-    assert look_rule(Design(max_blocks=20), 3) == LookRule(level=0.00247, first_look=4, last_look=20, comparisons=3)
+    assert look_rule(Design(max_blocks=20), 3) == LookRule(alpha=0.00247, first_look=4, last_look=20, comparisons=3)
 
 
 @pytest.mark.parametrize("design", [Design(), Design(fixed_blocks=10)])
@@ -208,9 +208,9 @@ def test_too_few_comparisons_are_rejected(design: Design, comparisons: int) -> N
 
 
 def test_the_level_falls_smoothly_beyond_the_table() -> None:
-    levels = [sequential_level(100, comparisons) for comparisons in (30, 50, 51, 100, 1_000, 100_000)]
-    assert all(later < earlier for earlier, later in itertools.pairwise(levels))
-    assert levels[2] > 0.97 * levels[1]
+    alphas = [sequential_alpha(100, comparisons) for comparisons in (30, 50, 51, 100, 1_000, 100_000)]
+    assert all(later < earlier for earlier, later in itertools.pairwise(alphas))
+    assert alphas[2] > 0.97 * alphas[1]
 
 
 def test_two_hundred_verdicts_respect_the_error_rate() -> None:
@@ -246,7 +246,7 @@ def test_three_comparisons_with_one_baseline_share_the_five_percent() -> None:
 
 
 def test_a_plain_interval_checked_repeatedly_is_wrong_far_more_often() -> None:
-    rule = replace(look_rule(Design(max_blocks=20), 1), level=0.05)
+    rule = replace(look_rule(Design(max_blocks=20), 1), alpha=0.05)
     assert any_look_error(np.random.default_rng(20), rule, 1, 20_000) > 0.12
 
 

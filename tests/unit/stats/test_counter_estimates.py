@@ -15,8 +15,8 @@ from tests.builders import rate_block
 RULE = look_rule(Design(), 1)
 
 
-def levels(of: Sequence[Block], arm: int = 0) -> Mapping[str, float]:
-    return counter_estimates(of, 2, RULE).levels[arm]
+def arm_means(of: Sequence[Block], arm: int = 0) -> Mapping[str, float]:
+    return counter_estimates(of, 2, RULE).arm_means[arm]
 
 
 def ratios(of: Sequence[Block]) -> Mapping[str, CounterRatio]:
@@ -38,13 +38,13 @@ def blocks(*counters: Sequence[Mapping[str, float]]) -> list[Block]:
 
 
 def test_counters_that_grow_with_the_load_are_per_transaction() -> None:
-    found = levels(blocks(*[[{"wal_bytes": 5000.0, "server_memory_peak_bytes": 7e6}]] * 3))
+    found = arm_means(blocks(*[[{"wal_bytes": 5000.0, "server_memory_peak_bytes": 7e6}]] * 3))
     assert found == {"wal_bytes": 50.0, "server_memory_peak_bytes": 7e6}
 
 
 def test_a_counter_missing_in_one_block_is_absent() -> None:
-    assert levels(blocks([{"wal_bytes": 1.0}], [{}])) == {}
-    assert levels([]) == {}
+    assert arm_means(blocks([{"wal_bytes": 1.0}], [{}])) == {}
+    assert arm_means([]) == {}
 
 
 def test_the_interval_of_a_certain_ratio_excludes_one() -> None:
@@ -82,11 +82,11 @@ def test_a_block_without_an_arm_counts_only_for_the_other() -> None:
     pair = [{"wal_bytes": 100.0}, {"wal_bytes": 300.0}]
     whole = blocks(*[pair] * 4)
     lost = blocks([{"wal_bytes": 600.0}])[0]._replace(number=5)
-    assert levels([*whole, lost]) == {"wal_bytes": 2.0}
-    assert levels([*whole, lost], arm=1) == {"wal_bytes": 3.0}
+    assert arm_means([*whole, lost]) == {"wal_bytes": 2.0}
+    assert arm_means([*whole, lost], arm=1) == {"wal_bytes": 3.0}
     assert ratios([*whole, lost])["wal_bytes"].value == pytest.approx(3.0)
     assert ratios([lost]) == {}
-    assert levels([lost], arm=1) == {}
+    assert arm_means([lost], arm=1) == {}
 
 
 def test_all_counters_together_use_a_stricter_rule_than_one() -> None:

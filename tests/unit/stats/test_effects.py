@@ -18,8 +18,8 @@ def log_ratio(blocks: Sequence[Block], metric: Metric, baseline: int, contender:
     return effects.log_ratio(Samples(blocks), metric, baseline, contender)
 
 
-def log_level(blocks: Sequence[Block], metric: Metric, arm: int) -> LogEstimate | None:
-    return effects.log_level(Samples(blocks), metric, arm)
+def log_value(blocks: Sequence[Block], metric: Metric, arm: int) -> LogEstimate | None:
+    return effects.log_value(Samples(blocks), metric, arm)
 
 
 def quantile_is_supported(blocks: Sequence[Block], q: float, arm: int) -> bool:
@@ -113,16 +113,16 @@ def test_one_block_has_a_point_and_no_error() -> None:
 def test_no_blocks_give_no_estimate() -> None:
     for metric in Metric:
         assert log_ratio([], metric, 0, 1) is None
-        assert log_level([], metric, 0) is None
+        assert log_value([], metric, 0) is None
 
 
 def test_the_maximum_has_no_ratio_and_its_level_is_the_largest_without_error() -> None:
     blocks = [latency_block(1, [100, 900], [200]), latency_block(2, [100, 5000], [300])]
     assert log_ratio(blocks, Metric.LATENCY_MAX, 0, 1) is None
-    level = log_level(blocks, Metric.LATENCY_MAX, 0)
-    assert level is not None
-    assert math.exp(level.point) == pytest.approx(0.005)
-    assert math.isnan(level.standard_error)
+    value = log_value(blocks, Metric.LATENCY_MAX, 0)
+    assert value is not None
+    assert math.exp(value.point) == pytest.approx(0.005)
+    assert math.isnan(value.standard_error)
 
 
 @pytest.mark.parametrize("metric", WITH_RATIO)
@@ -133,12 +133,12 @@ def test_blocks_without_an_arm_are_ignored_in_ratios(metric: Metric) -> None:
     assert log_ratio(lone, metric, 0, 1) is None
 
 
-def test_levels_count_every_block_of_their_arm() -> None:
-    level = log_level(rate_blocks([100.0, 400.0, 200.0], [None, 50.0, None]), Metric.TPS, 0)
-    assert level is not None
-    assert level.n == 3
-    assert math.exp(level.point) == pytest.approx(200.0)
-    alone = log_level(rate_blocks([100.0, 400.0, 200.0], [None, 50.0, None]), Metric.TPS, 1)
+def test_values_of_arms_count_every_block_of_their_arm() -> None:
+    value = log_value(rate_blocks([100.0, 400.0, 200.0], [None, 50.0, None]), Metric.TPS, 0)
+    assert value is not None
+    assert value.n == 3
+    assert math.exp(value.point) == pytest.approx(200.0)
+    alone = log_value(rate_blocks([100.0, 400.0, 200.0], [None, 50.0, None]), Metric.TPS, 1)
     assert alone is not None
     assert alone.n == 1
     assert math.exp(alone.point) == pytest.approx(50.0)

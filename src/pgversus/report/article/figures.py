@@ -64,13 +64,13 @@ def published_columns(known: Published, one: Answer, arm: int) -> tuple[str, str
     """Return the published figure of an arm, its ratio, and the replication; empty if nothing was published."""
     place, label = one.context.label, one.comparison.arms[arm].label
     if arm == BASELINE:
-        levels = (row.levels[0] for (where, _unused), row in known.items() if where == place)
-        return next(levels, ""), "", ""
+        values = (row.values[0] for (where, _unused), row in known.items() if where == place)
+        return next(values, ""), "", ""
     row = known.get((place, label))
     if row is None:
         return NOTHING
     at = f" ({row.at})" if row.at else ""
-    return f"{row.levels[1]}{at}", significant(row.published), replication_word(row.replication)
+    return f"{row.values[1]}{at}", significant(row.published), replication_word(row.replication)
 
 
 def ratio_text(ratio: Estimate | None) -> str:

@@ -27,7 +27,7 @@ from pgversus.report.methodology import comparison_lines, load_command, restarts
 from pgversus.report.overview import not_measured, overview_sentences, shared_caveats
 from pgversus.report.plans import override_text, plan_lines, statement_text
 from pgversus.report.sentences import answer_sentences
-from pgversus.report.values import level_text
+from pgversus.report.values import value_text
 from pgversus.report.why import why_of
 from pgversus.study.comparison import BASELINE
 from pgversus.study.workload import Script, Step, Workload, loads_of
@@ -80,8 +80,8 @@ def _times(found: ComparedPlans) -> tuple[float | None, float | None]:
 def _measured(one: Answer, known: Published) -> Iterator[tuple[str, ...]]:
     metric, labels = one.analysis.metric, [arm.label for arm in one.comparison.arms]
     for result in one.analysis.results:
-        levels = result.levels.get(metric)
-        shown = [level_text(metric, value) for value in levels] if levels else ["", ""]
+        values = result.paired_values.get(metric)
+        shown = [value_text(metric, value) for value in values] if values else ["", ""]
         _unused, published, replicated = published_columns(known, one, result.contender)
         names = (_called(one), labels[BASELINE], labels[result.contender])
         yield *names, *shown, *ratio_cells(one, result.contender), published, replicated

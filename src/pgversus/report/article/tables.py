@@ -20,7 +20,7 @@ from pgversus.report.markdown import paragraph
 from pgversus.report.published import replication_word
 from pgversus.report.sentences import metric_text, percent_of_confidence
 from pgversus.report.sweeps import Sweep
-from pgversus.report.values import level_text
+from pgversus.report.values import value_text
 from pgversus.stats.analysis import quantities_of
 from pgversus.study.comparison import BASELINE, Arm
 from pgversus.study.metrics import TAILS, Metric, Quantity, StepTime
@@ -87,7 +87,7 @@ def _place(case: Case, one: Answer) -> list[str]:
 
 
 def _value(one: Answer, arm: int, metric: Metric) -> str:
-    found = one.analysis.levels[arm].get(metric)
+    found = one.analysis.arm_values[arm].get(metric)
     if found is None:
         return ""
     return significant(found.value, 4) if metric is Metric.TPS else latency(found.value)
@@ -178,7 +178,7 @@ def _published(known: Published, one: Answer, arm: Arm) -> tuple[str, str]:
     row = known.get((one.context.label, arm.label))
     if row is None:
         return "", ""
-    return f"{significant(_PERCENT * row.published)} % ({' / '.join(row.levels)})", replication_word(row.replication)
+    return f"{significant(_PERCENT * row.published)} % ({' / '.join(row.values)})", replication_word(row.replication)
 
 
 def _quantities(one: Answer) -> list[Quantity]:
@@ -211,7 +211,7 @@ def amount_tables(case: Case, known: Published) -> Iterator[str]:
             (
                 *(level(one, factor) for factor in case.factors),
                 arm.label,
-                level_text(metric, found.value) if (found := one.analysis.levels[arm.index].get(metric)) else "",
+                value_text(metric, found.value) if (found := one.analysis.arm_values[arm.index].get(metric)) else "",
                 *ratio_cells(one, arm.index),
                 *published_columns(known, one, arm.index),
             )
@@ -225,7 +225,7 @@ def _over_amounts(sweep: Sweep) -> str:
     """Return a table with a row for each level, in ascending order, and a column for each line of the chart."""
     metric = metric_text(sweep.metric)
     ats = {point.at: point.label for line in sweep.lines for point in line.points}
-    values = [{point.at: level_text(sweep.metric, point.value) for point in line.points} for line in sweep.lines]
+    values = [{point.at: value_text(sweep.metric, point.value) for point in line.points} for line in sweep.lines]
     columns = [f"{metric}, {line.name}" if line.name else metric for line in sweep.lines]
     rows = [(ats[at], *(column.get(at, "") for column in values)) for at in sorted(ats)]
     return capped((sweep.factor, *columns), rows, names=1)

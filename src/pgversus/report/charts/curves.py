@@ -24,7 +24,7 @@ from pgversus.report.charts.chart import (
 from pgversus.report.charts.theme import SERIES, sized
 from pgversus.report.sentences import metric_text
 from pgversus.report.sweeps import Line, Sweep, metric_axis
-from pgversus.report.values import level_text
+from pgversus.report.values import value_text
 from pgversus.study.metrics import transactions_for_quantile
 from pgversus.text.redaction import visible
 from pgversus.text.translation import _
@@ -147,7 +147,7 @@ def run_order(one: Answer) -> Chart | None:
             (
                 str(point.block),
                 point.arm,
-                point.words if point.value is None else level_text(metric, point.value),
+                point.words if point.value is None else value_text(metric, point.value),
                 "" if point.value is None else f"{100 * point.share:.1f} %",
             )
             for point in sorted(points, key=lambda point: point.block)
@@ -229,7 +229,7 @@ def sweep_chart(found: Sweep, number: int) -> Chart:
 
 
 def _cells(found: Sweep, line: Line, levels: list[str]) -> list[str]:
-    values = {point.label: level_text(found.metric, point.value) for point in line.points}
+    values = {point.label: value_text(found.metric, point.value) for point in line.points}
     return [values.get(level, "") for level in levels]
 
 

@@ -15,8 +15,8 @@ from pgversus.report.page.why import why_parts
 from pgversus.report.published import published_cells, published_ratios
 from pgversus.report.sentences import metric_text, percent_of_confidence
 from pgversus.report.sweeps import plateau_sentences
-from pgversus.report.values import HEADS as LEVEL_HEADS
-from pgversus.report.values import TIME_HEADS, QuantityRow, level_rows, size_tables, time_rows, unreported_metrics
+from pgversus.report.values import HEADS as VALUE_HEADS
+from pgversus.report.values import TIME_HEADS, QuantityRow, arm_value_rows, size_tables, time_rows, unreported_metrics
 from pgversus.text.translation import _, listed, together
 
 
@@ -80,8 +80,8 @@ def _other_parts(answer: StudyAnswer, placed: Sequence[RankedVerdict]) -> dict[s
         "reproduction": reproduction(answer),
         "scripts": scripts(answer),
         "published_rows": [(row.context, *published_cells(row)) for row in published],
-        "level_heads": [_(head) for head in LEVEL_HEADS],
-        "level_rows": [(row.context, row.arm, *row.cells) for row in level_rows(answer)] if is_readable else [],
+        "value_heads": [_(head) for head in VALUE_HEADS],
+        "arm_value_rows": [(row.context, row.arm, *row.cells) for row in arm_value_rows(answer)] if is_readable else [],
         "time_heads": [_(head) for head in TIME_HEADS],
         "time_rows": [(row.context, row.arm, *row.cells) for row in time_rows(answer)] if is_readable else [],
     }

@@ -9,7 +9,7 @@ from pgversus.report.charts.chart import ratio_domain
 from pgversus.report.charts.theme import SIGNS
 from pgversus.report.overview import RankedVerdict
 from pgversus.report.sentences import contender_sentence, next_step
-from pgversus.report.values import dropped_trials, level_text, medians
+from pgversus.report.values import dropped_trials, medians, value_text
 from pgversus.report.verdicts import VerdictRow, verdict_row
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.confidence import Verdict
@@ -139,7 +139,7 @@ def _line(one: RankedVerdict, domain: tuple[float, float]) -> VerdictLine:
         row=verdict_row(answer, result),
         sign=SIGNS[result.verdict],
         forest=_forest(ratio.value, ratio.low, ratio.high, margin, domain) if ratio else None,
-        medians=(level_text(metric, middle[0]), level_text(metric, middle[1])) if middle else ("", ""),
+        medians=(value_text(metric, middle[0]), value_text(metric, middle[1])) if middle else ("", ""),
         used=2 * result.blocks,
         dropped=dropped_trials(answer, result),
         margin=f"±{percent(margin)}",

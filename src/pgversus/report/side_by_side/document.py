@@ -67,7 +67,7 @@ def _row(pair: MatchedPair) -> SideBySideRow:
 
 def _side(one: Answer, result: ContenderResult) -> Side:
     comparison, metric = one.comparison, one.analysis.metric
-    ratio, levels = result.ratios.get(metric), result.levels.get(metric)
+    ratio, values = result.ratios.get(metric), result.paired_values.get(metric)
     return Side(
         context=one.context.label,
         baseline=comparison.baseline.label,
@@ -76,8 +76,8 @@ def _side(one: Answer, result: ContenderResult) -> Side:
         ratio=ratio.value if ratio else None,
         low=ratio.low if ratio else None,
         high=ratio.high if ratio else None,
-        baseline_value=levels[0] if levels else None,
-        contender_value=levels[1] if levels else None,
+        baseline_value=values[0] if values else None,
+        contender_value=values[1] if values else None,
         margin=comparison.design.margin,
         blocks=result.blocks,
         needs_check=one.needs_check(result),

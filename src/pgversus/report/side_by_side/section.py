@@ -15,7 +15,7 @@ from pgversus.report.side_by_side.agreement import (
     SideBySide,
     SideBySideRow,
 )
-from pgversus.report.values import level_text
+from pgversus.report.values import value_text
 from pgversus.report.verdicts import MARKS, verdict_word
 from pgversus.stats.confidence import Verdict
 from pgversus.study.metrics import Metric
@@ -66,8 +66,8 @@ class SideText:
 
     pair: str
     """`17.8 vs 16.12`."""
-    baseline_level: str
-    contender_level: str
+    baseline_text: str
+    contender_text: str
     change: str
     """With a mark if no difference is claimed; empty without a ratio."""
     interval: str
@@ -192,8 +192,8 @@ def _side(side: Side, metric: Metric) -> SideText:
     shown = RatioTexts("", "", "") if side.ratio is None else ratio_texts(side.ratio, side.low, side.high)
     return SideText(
         pair=_("{contender} vs {baseline}", contender=side.contender, baseline=side.baseline),
-        baseline_level="" if baseline is None else level_text(metric, baseline),
-        contender_level="" if contender is None else level_text(metric, contender),
+        baseline_text="" if baseline is None else value_text(metric, baseline),
+        contender_text="" if contender is None else value_text(metric, contender),
         change=f"{MARKS.get(side.verdict, '')} {shown.value}".strip(),
         interval=shown.interval,
         verdict=side.verdict,

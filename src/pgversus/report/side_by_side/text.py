@@ -69,7 +69,7 @@ def _value_rows(section: SideBySideSection) -> str:
     rows = [
         (
             f"{row.place} ({row.metric})",
-            *(level for side in (row.a, row.b) for level in (side.baseline_level, side.contender_level)),
+            *(text for side in (row.a, row.b) for text in (side.baseline_text, side.contender_text)),
             f"{row.a.blocks} / {row.b.blocks}",
         )
         for row in section.rows
@@ -136,6 +136,6 @@ def _values(section: SideBySideSection) -> Table:
     shown = terminal_table(_("values (not comparable between A and B)"), "", *heads, _("blocks"))
     for row in section.rows:
         a, b = row.a, row.b
-        levels = (a.baseline_level, a.contender_level, b.baseline_level, b.contender_level)
-        shown.add_row(Text(row.place), row.metric, *levels, f"{a.blocks} / {b.blocks}")
+        texts = (a.baseline_text, a.contender_text, b.baseline_text, b.contender_text)
+        shown.add_row(Text(row.place), row.metric, *texts, f"{a.blocks} / {b.blocks}")
     return shown
