@@ -97,9 +97,9 @@ def _mean(logs: Sequence[float]) -> Estimate:
 
 def _log_ratios(case: Case, rounds: int, fewer: int, windows: Sequence[str], blocks: int) -> list[float]:
     """Return the log ratio of throughput with fewer rounds to that with more rounds, per block."""
-    asked = (SERVER, "--set", f"my.rounds={rounds},{fewer}", "--setup", "spin.sql", "-f", "script.sql")
+    arguments = (SERVER, "--set", f"my.rounds={rounds},{fewer}", "--setup", "spin.sql", "-f", "script.sql")
     design = ("--blocks", str(blocks), *case.arguments, *windows)
-    found = real_blocks((*asked, *design), {"spin.sql": f"{SPIN};\n", "script.sql": case.script})
+    found = real_blocks((*arguments, *design), {"spin.sql": f"{SPIN};\n", "script.sql": case.script})
     return [block.log_ratio for block in found]
 
 

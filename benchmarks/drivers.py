@@ -100,8 +100,8 @@ def _latency_s(case: Case) -> float:
 
 def _pgbench(case: Case, *arguments: str) -> list[RealBlock]:
     files = {"setup.sql": f"{SPIN};\n", "script.sql": f"{case.statement};\n"}
-    asked = ("--setup", "setup.sql", "-f", "script.sql", "-c", str(case.clients), "--blocks", "2")
-    return real_blocks((SERVER, SERVER, *asked, *arguments), files)
+    data_options = ("--setup", "setup.sql", "-f", "script.sql", "-c", str(case.clients), "--blocks", "2")
+    return real_blocks((SERVER, SERVER, *data_options, *arguments), files)
 
 
 def _own(case: Case) -> list[RealBlock]:

@@ -57,7 +57,7 @@ def _compared(load: tuple[str, ...], budget: str, seed: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         for name, text in _SCRIPTS.items():
             (Path(folder) / name).write_text(text, encoding="utf-8")
-        asked = [
+        arguments = [
             "compare",
             SERVER,
             SERVER,
@@ -70,7 +70,7 @@ def _compared(load: tuple[str, ...], budget: str, seed: int) -> dict[str, Any]:
             str(seed),
             "--json",
         ]
-        finished = subprocess.run([program, *asked], cwd=folder, capture_output=True, text=True, check=False)
+        finished = subprocess.run([program, *arguments], cwd=folder, capture_output=True, text=True, check=False)
     if finished.returncode:
         raise SystemExit(finished.stderr)
     document: dict[str, Any] = json.loads(finished.stdout)

@@ -97,7 +97,7 @@ def comparison(
     dataset: Dataset | None = None,
 ) -> Comparison:
     """Return a comparison of servers with these labels."""
-    asked = workload or PgbenchWorkload(scripts=(Script(name="select-only"),), clients=4)
+    requested = workload or PgbenchWorkload(scripts=(Script(name="select-only"),), clients=4)
     return Comparison(
         arms=tuple(
             Arm(
@@ -105,7 +105,7 @@ def comparison(
                 label=label,
                 server=Release(major=16 + index, minor=None),
                 settings=(),
-                workload=asked,
+                workload=requested,
                 dataset=dataset or Dataset(pgbench_scale=1),
             )
             for index, label in enumerate(labels)
@@ -146,18 +146,18 @@ def answer(
     is_from_file: bool = False,
 ) -> Answer:
     """Return the answer from these blocks; by default each block takes 44 seconds."""
-    asked = of or comparison()
-    rule = look_rule(asked.design, len(asked.contenders))
+    requested = of or comparison()
+    rule = look_rule(requested.design, len(requested.contenders))
     return Answer(
-        context=Context(number=1, levels=(), comparison=asked),
-        comparison=asked,
+        context=Context(number=1, levels=(), comparison=requested),
+        comparison=requested,
         arms=tuple(
             ArmFacts(
                 version=arm.label, origin="zonky", compiler="gcc 7.5.0", flags="-O2" if arm.index else "", sha256=None
             )
-            for arm in asked.arms
+            for arm in requested.arms
         ),
-        analysis=analyse(Samples(blocks), asked, rule, invalid),
+        analysis=analyse(Samples(blocks), requested, rule, invalid),
         rule=rule,
         caveats=tuple(caveats),
         differences=tuple(differences),

@@ -19,7 +19,7 @@ from pgversus.lab.studies import open_study
 from pgversus.postgres.client import client_at, fixed_client
 from pgversus.report.tidy_tables import arrow_table, trial_table, verdict_table
 from pgversus.report.verdicts import VerdictOn, verdict_on
-from pgversus.study.build_options import manner_asked
+from pgversus.study.build_options import requested_manner
 from pgversus.text.redaction import hide_in_error
 from pgversus.text.translation import Language, use_language
 from pgversus.text.units import parse_duration
@@ -114,10 +114,10 @@ def run(
         restarts=new,
     )
     opened = opened_with_consent(open_it, trust=trust, ask=None)
-    manner = manner_asked(opened.study.build_manner, build_profile, build_system)
-    asked = replace(opened.study, build_manner=manner)
+    manner = requested_manner(opened.study.build_manner, build_profile, build_system)
+    configured = replace(opened.study, build_manner=manner)
     user = server_user(run_as)
-    means = RunOptions(
+    options = RunOptions(
         user=user,
         client=fixed_client(user) if pgbench is None else client_at(Path(pgbench), user),
         results=opened.results,
@@ -127,7 +127,7 @@ def run(
         sample_plans=sample_plans,
         check_rows=check_rows,
     )
-    run_study(asked, means, progress or NoProgress())
+    run_study(configured, options, progress or NoProgress())
     return load_results(opened.results)
 
 

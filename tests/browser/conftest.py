@@ -25,7 +25,7 @@ class Opened:
 
     page: Page
     said: list[str] = field(default_factory=list)
-    asked: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
 
     def figures(self) -> list[dict[str, Any]]:
         """Return name, state, number of marks and width of each chart."""
@@ -72,7 +72,7 @@ def open_page(browser: Browser, tmp_path: Path) -> Iterator[Open]:
         found.page.on("console", lambda message: found.said.append(f"{message.type}: {message.text}"))
         found.page.on("pageerror", lambda error: found.said.append(f"error: {error}"))
         found.page.on("dialog", lambda dialog: found.said.append(f"dialog: {dialog.message}"))
-        found.page.on("request", lambda request: found.asked.append(request.url))
+        found.page.on("request", lambda request: found.requests.append(request.url))
         found.page.goto(file.as_uri())
         return found
 

@@ -37,8 +37,8 @@ def assert_whole(opened: Opened) -> None:
     assert {figure["state"] for figure in figures} == {"drawn"}
     assert [figure["name"] for figure in figures if not figure["marks"]] == []
     assert opened.said == []
-    assert len(opened.asked) == 1
-    assert opened.asked[0].startswith("file://")
+    assert len(opened.requests) == 1
+    assert opened.requests[0].startswith("file://")
 
 
 @pytest.mark.parametrize("study", STUDIES)

@@ -15,20 +15,20 @@ _WORKERS = 3
 
 def main(arguments: Sequence[str]) -> int:
     """Print the table; return 1 if an invariant was violated."""
-    asked = _parser().parse_args(arguments)
+    options = _parser().parse_args(arguments)
     for number in (signal.SIGINT, signal.SIGTERM):
         # Background jobs of a script ignore these signals by default.
         signal.signal(number, signal.default_int_handler)
-    faults = [FAULTS[name] for name in asked.fault or FAULTS]
+    faults = [FAULTS[name] for name in options.fault or FAULTS]
     fetch_server()
     tallies = {fault.name: Tally() for fault in faults}
     tries = [
-        (fault, asked.seed + number)
-        for number in range(max(fault.tries for fault in faults) if asked.tries is None else asked.tries)
+        (fault, options.seed + number)
+        for number in range(max(fault.tries for fault in faults) if options.tries is None else options.tries)
         for fault in faults
-        if not fault.why_not() and (asked.tries is not None or number < fault.tries)
+        if not fault.why_not() and (options.tries is not None or number < fault.tries)
     ]
-    with ThreadPoolExecutor(asked.workers) as pool:
+    with ThreadPoolExecutor(options.workers) as pool:
         running = {pool.submit(play, fault, seed): (fault, seed) for fault, seed in tries}
         try:
             for future in as_completed(running):

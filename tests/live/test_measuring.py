@@ -44,9 +44,9 @@ def test_a_known_effect_is_detected_and_lies_in_the_interval(command_line: Comma
     # difference, and they dominate the mean, which is tps in a closed loop.
     # Few windows per block: if rounds are measured again, many windows would leave too few blocks.
     load = ("--set", "bench.delay=0.0385,0.0405", "-f", script, "-c", "8", "--window", "3s", "--windows", "2")
-    asked = ("17.8", *load, "--metric", "latency_p50", "--budget", "5m", "--json")
+    arguments = ("17.8", *load, "--metric", "latency_p50", "--budget", "5m", "--json")
     for attempt in range(MOST_ATTEMPTS):
-        ended = command_line.run("compare", *asked, "--results", f"results-{attempt}")
+        ended = command_line.run("compare", *arguments, "--results", f"results-{attempt}")
         assert ended.code == 0, ended.stderr
         (verdict,) = ended.comparison["verdicts"]
         stolen = any(caveat["slug"] == "host-stolen" for caveat in ended.comparison["caveats"])

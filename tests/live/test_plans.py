@@ -144,11 +144,11 @@ def test_statistics_that_differ_by_sampling_are_reported_and_full_statistics_do_
     command_line.write(
         "read.sql", "SELECT count(*) FROM many WHERE t < '5';\nSELECT count(*) FROM parts WHERE t < '5';"
     )
-    asked = (OLD, NEW, "--setup", "many.sql", "-f", "read.sql")
-    unlike = plans(command_line, *asked)["unlike_statistics"]
+    arguments = (OLD, NEW, "--setup", "many.sql", "-f", "read.sql")
+    unlike = plans(command_line, *arguments)["unlike_statistics"]
     # The smaller partition was read completely anyway.
     assert unlike == [{"labels": [OLD, NEW], "tables": ["public.many", "public.part2"]}]
-    assert plans(command_line, *asked, "--full-statistics")["unlike_statistics"] == []
+    assert plans(command_line, *arguments, "--full-statistics")["unlike_statistics"] == []
 
 
 def test_statements_without_a_plan_are_executed_for_later_ones(command_line: CommandLine) -> None:

@@ -46,8 +46,8 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
         user = server_user()
         user.change_owner(directory)
         silence = NoProgress()
-        asked = [parse_server(f"zonky:{request.param}")]
-        (build,) = provide(asked, USUAL_MANNER, open_cache(), user, silence.say, silence)
+        names = [parse_server(f"zonky:{request.param}")]
+        (build,) = provide(names, USUAL_MANNER, open_cache(), user, silence.say, silence)
         assert build is not None
         started = Server(make_cluster(build, directory / "cluster", user), directory, directory / "log", {})
         started.start()
@@ -182,24 +182,24 @@ def trial_runner(
     return SliceRunner(ServerSet([ExternalServer(arm, server.target.conninfo)]), [put], preparation)
 
 
-def windows(asked: SliceRunner, number: int) -> list[Window]:
-    asked.start(0)
-    asked.warm_up(0, seed=1)
+def windows(runner: SliceRunner, number: int) -> list[Window]:
+    runner.start(0)
+    runner.warm_up(0, seed=1)
     for _ in range(number):
-        asked.measure(0, seed=2, name="")
-    return list(asked.collect(0))
+        runner.measure(0, seed=2, name="")
+    return list(runner.collect(0))
 
 
 def test_a_slice_of_one_client_is_one_execution(server: Server, open_directory: Path) -> None:
-    asked = trial_runner(server, "SELECT pg_sleep(0.1);\n", open_directory)
+    runner = trial_runner(server, "SELECT pg_sleep(0.1);\n", open_directory)
     # Whatever the number and age of other sessions.
     with session(server):
         try:
-            found = windows(asked, 6)
-            counted = asked.counted(0, sum(window.transactions for window in found))
+            found = windows(runner, 6)
+            counted = runner.counted(0, sum(window.transactions for window in found))
         finally:
-            asked.abandon()
-            asked.stop_all()
+            runner.abandon()
+            runner.stop_all()
     # On a busy host pgbench may be stopped again before it gets a CPU; then the slice is empty.
     assert all(window.transactions == (window.seconds >= 0.1) for window in found)
     executed = [window for window in found if window.transactions]
@@ -227,109 +227,109 @@ def backend_of_load(server: Server) -> int:
 def test_windows_in_which_the_server_was_stopped_are_disturbed(
     server: Server, open_directory: Path, seconds: float
 ) -> None:
-    asked = trial_runner(server, "SELECT count(*) FROM generate_series(1, 1000);\n", open_directory)
+    runner = trial_runner(server, "SELECT count(*) FROM generate_series(1, 1000);\n", open_directory)
     try:
-        assert not any(window.was_disturbed for window in windows(asked, 4))
-        asked.measure(0, seed=2, name="")
+        assert not any(window.was_disturbed for window in windows(runner, 4))
+        runner.measure(0, seed=2, name="")
         backend = backend_of_load(server)
         os.kill(backend, signal.SIGSTOP)
         threading.Timer(seconds, lambda: os.kill(backend, signal.SIGCONT)).start()
-        asked.measure(0, seed=2, name="")
-        assert all(window.was_disturbed for window in asked.collect(0))
-        assert not any(window.was_disturbed for window in windows(asked, 4))
+        runner.measure(0, seed=2, name="")
+        assert all(window.was_disturbed for window in runner.collect(0))
+        assert not any(window.was_disturbed for window in windows(runner, 4))
     finally:
-        asked.abandon()
-        asked.stop_all()
+        runner.abandon()
+        runner.stop_all()
 
 
 def test_each_block_watches_the_server_that_was_started_for_it(server: Server, open_directory: Path) -> None:
-    asked = trial_runner(server, "SELECT 1;\n", open_directory, clients=2)
+    runner = trial_runner(server, "SELECT 1;\n", open_directory, clients=2)
     try:
         for _ in range(2):
             # As in a block: watching the load ends before the counters are read, and the server stops after that.
-            found = windows(asked, 4)
-            asked.abandon()
-            counted = asked.counted(0, sum(window.transactions for window in found))
+            found = windows(runner, 4)
+            runner.abandon()
+            counted = runner.counted(0, sum(window.transactions for window in found))
             assert 0 < sum(window.transactions for window in found) < 2 * counted["transactions_committed"]
-            asked.stop_all()
+            runner.stop_all()
             server.stop()
             server.start()
     finally:
-        asked.abandon()
-        asked.stop_all()
+        runner.abandon()
+        runner.stop_all()
 
 
 def test_a_client_that_dies_between_two_windows_fails_the_trial_and_leaves_nothing(
     server: Server, open_directory: Path
 ) -> None:
-    asked = trial_runner(server, "SELECT 1;\n", open_directory, clients=3)
+    runner = trial_runner(server, "SELECT 1;\n", open_directory, clients=3)
     try:
-        asked.start(0)
-        asked.warm_up(0, seed=1)
-        asked.measure(0, seed=2, name="")
+        runner.start(0)
+        runner.warm_up(0, seed=1)
+        runner.measure(0, seed=2, name="")
         (client,) = (one for one in psutil.Process().children() if one.name() == "pgbench")
         os.kill(client.pid, signal.SIGKILL)
         with pytest.raises(TrialFailedError, match="signal 9"):
-            asked.measure(0, seed=2, name="")
+            runner.measure(0, seed=2, name="")
     finally:
-        asked.abandon()
-        asked.stop_all()
+        runner.abandon()
+        runner.stop_all()
     with suppress(psutil.NoSuchProcess):
         assert client.status() == psutil.STATUS_ZOMBIE
     assert list((open_directory / "logs").iterdir()) == []
 
 
 def test_a_failing_script_is_reported_with_pgbenchs_message(server: Server, open_directory: Path) -> None:
-    asked = trial_runner(server, "SELECT 1 / 0;\n", open_directory)
+    runner = trial_runner(server, "SELECT 1 / 0;\n", open_directory)
     try:
-        asked.start(0)
+        runner.start(0)
         with pytest.raises(TrialFailedError, match="division by zero"):
-            asked.warm_up(0, seed=1)
+            runner.warm_up(0, seed=1)
     finally:
-        asked.abandon()
-        asked.stop_all()
+        runner.abandon()
+        runner.stop_all()
 
 
 def test_a_failing_client_among_others_fails_the_trial_at_once(server: Server, open_directory: Path) -> None:
     script = "\\if :client_id\nSELECT 1;\n\\else\nSELECT 1 / 0;\n\\endif\n"
-    asked = trial_runner(server, script, open_directory, clients=3)
+    runner = trial_runner(server, script, open_directory, clients=3)
     try:
-        asked.start(0)
+        runner.start(0)
         began = time.monotonic()
         with pytest.raises(TrialFailedError, match="division by zero"):
-            asked.warm_up(0, seed=1)
+            runner.warm_up(0, seed=1)
         assert time.monotonic() - began < 30
         assert not [one for one in psutil.Process().children() if one.name() == "pgbench"]
     finally:
-        asked.abandon()
-        asked.stop_all()
+        runner.abandon()
+        runner.stop_all()
 
 
 def test_a_statement_that_does_not_end_fails_the_trial(server: Server, open_directory: Path) -> None:
-    asked = trial_runner(server, "SELECT pg_sleep(30);\n", open_directory)
-    asked._loads = [replace(asked._loads[0], longest_s=0.5)]
+    runner = trial_runner(server, "SELECT pg_sleep(30);\n", open_directory)
+    runner._loads = [replace(runner._loads[0], longest_s=0.5)]
     try:
-        asked.start(0)
+        runner.start(0)
         with pytest.raises(TrialFailedError, match="still running"):
-            asked.warm_up(0, seed=1)
+            runner.warm_up(0, seed=1)
     finally:
-        asked.abandon()
-        asked.stop_all()
+        runner.abandon()
+        runner.stop_all()
 
 
 def test_a_server_that_stops_under_load_fails_the_trial(server: Server, open_directory: Path) -> None:
-    asked = trial_runner(server, "SELECT 1;\n", open_directory)
+    runner = trial_runner(server, "SELECT 1;\n", open_directory)
     try:
-        asked.start(0)
-        asked.warm_up(0, seed=1)
-        asked.measure(0, seed=2, name="")
+        runner.start(0)
+        runner.warm_up(0, seed=1)
+        runner.measure(0, seed=2, name="")
         server.stop()
         with pytest.raises(TrialFailedError):
-            asked.measure(0, seed=2, name="")
+            runner.measure(0, seed=2, name="")
     finally:
-        asked.abandon()
+        runner.abandon()
         server.start()
-        asked.stop_all()
+        runner.stop_all()
 
 
 class OurServer(ExternalServer):
@@ -366,16 +366,16 @@ def test_only_connections_of_clients_are_watched(server: Server, open_directory:
         )
         connection.execute("CREATE INDEX ON pgbench_accounts (aid)")
     try:
-        asked = trial_runner(server, "select-only", open_directory, is_builtin=True)
-        asked.start(0)
+        runner = trial_runner(server, "select-only", open_directory, is_builtin=True)
+        runner.start(0)
         for seed in range(1, 20):
-            asked.warm_up(0, seed=seed)
-            asked.measure(0, seed=seed, name="")
-            opened = asked._sessions[0]
+            runner.warm_up(0, seed=seed)
+            runner.measure(0, seed=seed, name="")
+            opened = runner._sessions[0]
             active = {process for process in opened._watch.processes(opened._began) if psutil.pid_exists(process)}
             assert set(opened._processes) == active
-            asked.collect(0)
+            runner.collect(0)
     finally:
-        asked.abandon()
+        runner.abandon()
         with session(server) as connection:
             connection.execute("DROP TABLE pgbench_branches, pgbench_accounts")

@@ -193,17 +193,17 @@ def test_a_file_changed_since_the_start_of_the_study_prepares_nothing(
 ) -> None:
     file = tmp_path / "dirty.sql"
     file.write_text("SELECT 2;")
-    asked = arm("SELECT 1;")
-    prepare = (replace(asked.dataset.prepare[0], path=str(file), text=None),)
+    requested = arm("SELECT 1;")
+    prepare = (replace(requested.dataset.prepare[0], path=str(file), text=None),)
     with a_run(cache) as run, pytest.raises(DatasetError) as caught:
-        run.snapshots.get(replace(asked, dataset=replace(asked.dataset, prepare=prepare)), build)
+        run.snapshots.get(replace(requested, dataset=replace(requested.dataset, prepare=prepare)), build)
     assert (caught.value.slug, caught.value.where) == ("dataset-changed", str(file))
 
 
 @pytest.mark.long
 def test_data_loaded_by_one_comparison_is_reused_by_the_next(command_line: CommandLine) -> None:
-    asked = ("compare", "17.8", "17.8", "-i", "-S", *QUICK)
-    ended = [command_line.run(*asked, "--results", str(number)) for number in range(2)]
+    arguments = ("compare", "17.8", "17.8", "-i", "-S", *QUICK)
+    ended = [command_line.run(*arguments, "--results", str(number)) for number in range(2)]
     assert [("loading" in one.stderr, one.code) for one in ended] == [(True, 0), (False, 0)], ended[1].stderr
     assert "data copied" in command_line.run("report", "1", "--verbose").stdout
     listed = command_line.run("cache")
@@ -213,8 +213,8 @@ def test_data_loaded_by_one_comparison_is_reused_by_the_next(command_line: Comma
 
 @pytest.mark.long
 def test_a_copy_interrupted_by_kill_9_is_not_used_by_the_next_run(command_line: CommandLine) -> None:
-    asked = ("compare", "17.8", "17.8", "-i", "-s", "20", "-S", *QUICK)
-    process = command_line.start(*asked)
+    arguments = ("compare", "17.8", "17.8", "-i", "-s", "20", "-S", *QUICK)
+    process = command_line.start(*arguments)
     command_line.wait_for(lambda: list(command_line.runs.glob("*/copies-*/arm-*.part")))
     process.kill()
     process.communicate(timeout=60)
@@ -223,7 +223,7 @@ def test_a_copy_interrupted_by_kill_9_is_not_used_by_the_next_run(command_line: 
     before = tree_sha256(manifest(kept.directory / "data"))
     assert kept.record is not None
     assert kept.record.tree_sha256 == before
-    ended = command_line.run(*asked)
+    ended = command_line.run(*arguments)
     assert ended.code == 0, ended.stderr
     assert "starts from a cached snapshot" in ended.stderr
     assert tree_sha256(manifest(kept.directory / "data")) == before

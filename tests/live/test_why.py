@@ -141,8 +141,8 @@ def test_plans_under_load_are_compared_with_the_captured_ones(
     """A rare key has a different plan from a key that nearly every row has."""
     command_line.write("skewed.sql", SKEWED)
     command_line.write("q.sql", f"\\set k {keys}\nSELECT count(n) FROM skewed WHERE k = :k;\n")
-    asked = ("--setup", "skewed.sql", "-f", "q.sql", *QUICK, "--sample-plans", "--json", "--results", "r")
-    ended = command_line.run("compare", NEW, NEW, *asked)
+    arguments = ("--setup", "skewed.sql", "-f", "q.sql", *QUICK, "--sample-plans", "--json", "--results", "r")
+    ended = command_line.run("compare", NEW, NEW, *arguments)
     assert ended.code == 0, ended.stderr
     assert ("other-plans-under-load" in caveats(ended.comparison)) is is_other
     with sqlite3.connect(command_line.directory / "r" / "results.sqlite") as database:
@@ -157,8 +157,8 @@ def test_plans_under_load_are_compared_with_the_captured_ones(
 
 @pytest.mark.long
 def test_queries_of_pgbench_itself_are_not_plans_of_the_load(command_line: CommandLine) -> None:
-    asked = ("-i", "-s", "1", "-b", "tpcb-like", *QUICK, "--sample-plans", "--json", "--results", "r")
-    ended = command_line.run("compare", NEW, NEW, *asked)
+    arguments = ("-i", "-s", "1", "-b", "tpcb-like", *QUICK, "--sample-plans", "--json", "--results", "r")
+    ended = command_line.run("compare", NEW, NEW, *arguments)
     assert ended.code == 0, ended.stderr
     assert not {"other-plans-under-load", "plans-not-sampled"} & caveats(ended.comparison)
 
@@ -190,8 +190,8 @@ def test_plans_under_settings_other_than_those_of_the_load_are_not_shown(command
 
 
 def test_without_plans_nothing_is_captured(command_line: CommandLine) -> None:
-    asked = ("-i", "-s", "1", "-S", *QUICK, "--no-plans", "--json", "--results", "r")
-    ended = command_line.run("compare", NEW, NEW, *asked)
+    arguments = ("-i", "-s", "1", "-S", *QUICK, "--no-plans", "--json", "--results", "r")
+    ended = command_line.run("compare", NEW, NEW, *arguments)
     assert ended.code == 0, ended.stderr
     assert (ended.comparison["plans"], verdict(ended.comparison)["attribution"]) == (None, None)
     assert plans_in(command_line, "r") == []

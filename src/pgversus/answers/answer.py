@@ -164,7 +164,7 @@ class StudyAnswer:
     stopped: StopReason
     results: str
     """The results folder."""
-    asked: Invocation = field(default_factory=Invocation)
+    invocation: Invocation = field(default_factory=Invocation)
     """The command, program and study file that produced it."""
     builds: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """By server name: origin, version, and hashes of the fetched archive and of the server program."""

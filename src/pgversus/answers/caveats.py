@@ -123,9 +123,9 @@ def _unequal_databases(comparison: Comparison, differences: Sequence[Difference]
 
 
 def _unequal_settings(comparison: Comparison, differences: Sequence[Difference]) -> Iterator[Caveat]:
-    asked = [difference for difference in differences if not difference.is_default]
+    requested = [difference for difference in differences if not difference.is_default]
     for arm in comparison.contenders:
-        if settings := _parts(asked, "setting", arm.index):
+        if settings := _parts(requested, "setting", arm.index):
             yield between("unequal-settings", comparison, arm, settings=settings)
 
 

@@ -93,10 +93,10 @@ def rate_caveats(comparison: Comparison, one: ArmMeasurement) -> Iterator[Caveat
         return
     # Failed transactions were begun as well.
     begun = sum(trial.transactions + trial.failed for trial in one.trials)
-    asked = workload.rate * one.seconds
+    requested = workload.rate * one.seconds
     # A window lasts until its last transactions end, and none are scheduled meanwhile: at most one for each client.
     last = workload.clients * comparison.design.rounds * len(one.trials)
-    if begun < _REACHED * asked and asked - begun > last + _CHANCE * math.sqrt(asked):
+    if begun < _REACHED * requested and requested - begun > last + _CHANCE * math.sqrt(requested):
         yield about("rate-not-reached", one.arm, reached=begun / one.seconds, rate=workload.rate)
 
 

@@ -81,7 +81,7 @@ def _study_answer(
         unanswered=tuple(unanswered),
         stopped=facts.ended,
         results=str(folder),
-        asked=facts.asked,
+        invocation=facts.asked,
         builds=facts.builds,
     )
 

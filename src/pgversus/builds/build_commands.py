@@ -125,7 +125,7 @@ def _with_configure(
         ),
     )
     make = ("make", f"-j{jobs}")
-    directories = _EVERYTHING if manner.profile is BuildProfile.FULL else (*_DIRECTORIES, *_asked_for(options))
+    directories = _EVERYTHING if manner.profile is BuildProfile.FULL else (*_DIRECTORIES, *_option_directories(options))
     if manner.profile is BuildProfile.MINIMAL:
         yield Command(words="compiling", arguments=(*make, "-C", "src/backend", "generated-headers"))
     for directory in directories:
@@ -135,7 +135,7 @@ def _with_configure(
         yield Command(words="installing", arguments=arguments)
 
 
-def _asked_for(options: BuildOptions) -> list[str]:
+def _option_directories(options: BuildOptions) -> list[str]:
     """Return the additional directories that the options require."""
     names = [word.partition("=")[0] for word in options.handed_on]
     return [directory for name, directory in _OF_OPTIONS.items() if name in names]
@@ -284,19 +284,19 @@ def check_tools(
 
     user: the user that builds; programs that this user may not run count as missing.
     """
-    asked = list(dict.fromkeys(options))
-    programs = [_compiler_need(one) for one in asked] + list(_COMMON)
+    distinct = list(dict.fromkeys(options))
+    programs = [_compiler_need(one) for one in distinct] + list(_COMMON)
     programs += [need for system in dict.fromkeys(systems) for need in _OF_SYSTEM[system]]
     headers: Sequence[_Need] = (_C_LIBRARY,)
     if manner.profile is BuildProfile.FULL:
         programs.append(_PKG_CONFIG)
         headers = (_C_LIBRARY, *_OF_FULL)
     missing = [need for need in dict.fromkeys(programs) if not _is_there(need.name, user)]
-    compiler = compiler_of(asked[0])
+    compiler = compiler_of(distinct[0])
     if _is_there(compiler.split()[0], user):
         missing += [need for need in headers if not _has_header(need.name, compiler, user)]
     if missing:
-        raise _missing(missing, asked, user)
+        raise _missing(missing, distinct, user)
 
 
 def with_ccache(directory: Path, compiler: str) -> Mapping[str, str]:

@@ -52,8 +52,8 @@ def provide(
     manner: how to build from source. compilers: the compilers of earlier builds.
     BuildError if a version is unavailable, a path contains neither a server nor source, or a build fails.
     """
-    asked = [normalised_name(name) for name in names]
-    meant = _from_one_family(asked)
+    normalised = [normalised_name(name) for name in names]
+    meant = _from_one_family(normalised)
     releases = [name for name in meant if isinstance(name, Release)]
     # Quick checks that may fail come before steps that take minutes.
     here = orders_here([name for name in meant if isinstance(name, SourceBuild)], manner, cache, user, compilers)
@@ -85,7 +85,7 @@ class AvailableBuilds:
     """Required downloads: `family version`, or `source of` and the name of a source."""
     to_build: tuple[str, ...]
     """Names of servers that would be built."""
-    not_asked: tuple[str, ...] = ()
+    not_inspected: tuple[str, ...] = ()
     """Names of servers that were not inspected."""
 
 
@@ -116,11 +116,11 @@ def available_builds(
             builds[name] = installed(cache, choice)
             if builds[name] is None:
                 downloads[f"{choice.family} {choice.version}"] = None
-    not_asked = [] if asks_named else _not_asked(meant.values(), user)
-    asked = {name: one for name, one in meant.items() if one not in not_asked}
-    from_source = [one for one in asked.values() if isinstance(one, SourceBuild)]
+    not_inspected = [] if asks_named else _not_inspected(meant.values(), user)
+    inspected = {name: one for name, one in meant.items() if one not in not_inspected}
+    from_source = [one for one in inspected.values() if isinstance(one, SourceBuild)]
     orders = orders_here(from_source, manner, cache, user, compilers)
-    for name, one in asked.items():
+    for name, one in inspected.items():
         match one:
             case LocalPath(path=path):
                 builds[name] = inspect_bin_directory(Path(path), user)
@@ -134,11 +134,14 @@ def available_builds(
                 if builds[name] is None:
                     to_build[str(one)] = None
     return AvailableBuilds(
-        builds=builds, downloads=tuple(downloads), to_build=tuple(to_build), not_asked=tuple(map(str, not_asked))
+        builds=builds,
+        downloads=tuple(downloads),
+        to_build=tuple(to_build),
+        not_inspected=tuple(map(str, not_inspected)),
     )
 
 
-def _not_asked(names: Iterable[ServerName], user: ServerUser) -> list[ServerName]:
+def _not_inspected(names: Iterable[ServerName], user: ServerUser) -> list[ServerName]:
     """Return the servers that are not inspected; BuildError for a directory without server programs."""
     found = [name for name in names if _runs_named_programs(name)]
     for name in found:

@@ -71,8 +71,8 @@ def remove_from_cache(
         raise click.UsageError("name what to remove: names, --snapshots, --builds, --sources or --all")
     from pgversus.records.inventory import CachedKind  # noqa: PLC0415 - not for `--help`
 
-    asked = {CachedKind.SNAPSHOT: snapshots, CachedKind.BUILD: builds, CachedKind.SOURCE: sources}
-    whole = set(CachedKind) if everything else {kind for kind, is_whole in asked.items() if is_whole}
+    requested = {CachedKind.SNAPSHOT: snapshots, CachedKind.BUILD: builds, CachedKind.SOURCE: sources}
+    whole = set(CachedKind) if everything else {kind for kind, is_whole in requested.items() if is_whole}
     remove_named(names, set(CachedKind), whole=whole)
 
 

@@ -13,11 +13,11 @@ from pgversus.cli.options import (
     GroupedCommand,
     check_options,
     exit_code,
-    in_asked_manner,
-    means_options,
     measure,
+    shared_options,
     show_answer,
     show_dry_run,
+    with_requested_manner,
 )
 from pgversus.cli.question import METRICS, arms_options, comparison_of, study_of, variable_options
 from pgversus.errors import ExitCode
@@ -160,7 +160,7 @@ _GROUPS = {
 @click.option(
     "--results", type=click.Path(), metavar="DIR", help="New results folder.  [default: pgversus-results/TIME-ARMS]"
 )
-@means_options
+@shared_options
 def compare(**options: Any) -> int:
     """Is each other SERVER faster or slower than the first, on this workload?
 
@@ -179,7 +179,7 @@ def compare(**options: Any) -> int:
     results = _results_folder(options["results"], comparison)
     from pgversus.lab.resume import EarlierResults  # noqa: PLC0415 - `pgversus --help` does not need numpy
 
-    study = in_asked_manner(study_of(comparison), options)
+    study = with_requested_manner(study_of(comparison), options)
     if options["dry_run"]:
         show_dry_run(study, results, options)
         return int(ExitCode.DONE)

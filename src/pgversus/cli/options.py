@@ -12,7 +12,7 @@ import click
 from pgversus.cli.output import Rendered, rendered, write_answer
 from pgversus.errors import ExitCode
 from pgversus.host.output_file import check_output
-from pgversus.study.build_options import USUAL_MANNER, BuildManner, BuildProfile, BuildSystem, manner_asked
+from pgversus.study.build_options import USUAL_MANNER, BuildManner, BuildProfile, BuildSystem, requested_manner
 from pgversus.text.translation import Language, use_language
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -149,7 +149,7 @@ ANSWER_GROUP = {
 PROGRAMS_GROUP = {"Servers and programs": ("build_profile", "build_system", "pgbench_path", "run_as", "keep_logs")}
 
 
-def means_options(command: Command) -> Command:
+def shared_options(command: Command) -> Command:
     """Add the options that compare and run share."""
     return with_options(command, _OPTIONS)
 
@@ -173,10 +173,10 @@ def with_options(command: Command, options: Sequence[Callable[[Command], Command
 
 def manner_of(options: Mapping[str, Any], manner: BuildManner = USUAL_MANNER) -> BuildManner:
     """Return the build manner from the options, with defaults from `manner`."""
-    return manner_asked(manner, options["build_profile"], options["build_system"])
+    return requested_manner(manner, options["build_profile"], options["build_system"])
 
 
-def in_asked_manner(study: "Study", options: Mapping[str, Any]) -> "Study":
+def with_requested_manner(study: "Study", options: Mapping[str, Any]) -> "Study":
     """Return the study with the build manner from the options; the study's own is the default."""
     return replace(study, build_manner=manner_of(options, study.build_manner))
 
@@ -193,7 +193,7 @@ def measure(study: "Study", options: Mapping[str, Any], results: Path, *, earlie
     from pgversus.report.terminal import SafeConsole  # noqa: PLC0415
 
     user = server_user(options["run_as"])
-    means = RunOptions(
+    run_options = RunOptions(
         user=user,
         client=client_at(Path(options["pgbench_path"]), user) if options["pgbench_path"] else fixed_client(user),
         results=results,
@@ -205,7 +205,7 @@ def measure(study: "Study", options: Mapping[str, Any], results: Path, *, earlie
         command=command_typed(sys.argv[1:]),
     )
     with TerminalProgress(SafeConsole(stderr=True), language=options["language"]) as progress:
-        run_study(study, means, progress)
+        run_study(study, run_options, progress)
     return read_answer(results)
 
 
@@ -239,7 +239,7 @@ def show_dry_run(
     from pgversus.report.inventory import dry_run_text  # noqa: PLC0415 - the same
 
     found = dry_run(
-        in_asked_manner(study, options),
+        with_requested_manner(study, options),
         results,
         server_user(options["run_as"]),
         restarts=restarts,
@@ -251,7 +251,7 @@ def show_dry_run(
         found.needs,
         downloads=found.downloads,
         to_build=found.to_build,
-        not_asked=found.not_asked,
+        not_queried=found.not_queried,
         unreachable=found.unreachable,
         access=access,
         free_bytes=found.free_bytes,

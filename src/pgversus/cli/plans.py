@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pgversus.cli.options import RUN_AS, build_options, in_asked_manner, language_option
+from pgversus.cli.options import RUN_AS, build_options, language_option, with_requested_manner
 from pgversus.cli.output import read_stdin, read_text, write_out
 from pgversus.cli.question import arms_options, variable_options
 from pgversus.errors import PlanError
@@ -72,7 +72,7 @@ def _of_servers(names: "Sequence[str]", options: dict[str, Any]) -> "PlansAnswer
     from pgversus.report.terminal import SafeConsole  # noqa: PLC0415 - the same
 
     comparison = explained_comparison_of({**options, "servers": names})
-    study = in_asked_manner(study_of(comparison), options)
+    study = with_requested_manner(study_of(comparison), options)
     user = server_user(options["run_as"])
     with TerminalProgress(SafeConsole(stderr=True)) as progress:
         return compare_plans(study, user, fixed_client(user), progress)

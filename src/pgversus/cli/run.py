@@ -13,11 +13,11 @@ from pgversus.cli.options import (
     GroupedCommand,
     check_options,
     exit_code,
-    in_asked_manner,
-    means_options,
     measure,
+    shared_options,
     show_answer,
     show_dry_run,
+    with_requested_manner,
 )
 from pgversus.cli.output import write_error
 from pgversus.errors import ExitCode
@@ -55,7 +55,7 @@ _GROUPS = {
 @click.option(
     "--results", type=click.Path(), metavar="DIR", help="Results folder.  [default: pgversus-results/STUDY-PROFILE]"
 )
-@means_options
+@shared_options
 def run(**options: Any) -> int:
     """Run the STUDY: a TOML file, a folder with a study.toml in it, or the name of a bundled study.
 
@@ -92,7 +92,7 @@ def run(**options: Any) -> int:
         )
         return int(ExitCode.DONE)
     opened = opened_with_consent(open_it, trust=options["trust"], ask=_ask if _can_ask() else None)
-    study = in_asked_manner(opened.study, options)
+    study = with_requested_manner(opened.study, options)
     from pgversus.lab.resume import EarlierResults  # noqa: PLC0415 - the same
 
     earlier = EarlierResults.MOVE_AWAY if options["new"] else EarlierResults.RESUME

@@ -46,9 +46,9 @@ class ContextState:
         # Derived from the blocks, each examined once.
         self._is_harmless, self._seen = True, 0
         # Cached values, each with the number of blocks it is valid for.
-        self._asked_left: tuple[int, float | None] = (0, None)
+        self._cached_left: tuple[int, float | None] = (0, None)
         self._modelled: tuple[int, dict[int, BlockModel]] = (0, {})
-        self._asked_rounds: tuple[int, int] | None = None
+        self._cached_rounds: tuple[int, int] | None = None
 
     @property
     def next_number(self) -> int:
@@ -81,12 +81,12 @@ class ContextState:
 
         With several contenders, the largest number is used.
         """
-        if self._asked_rounds is None or self._asked_rounds[0] != len(self.blocks):
+        if self._cached_rounds is None or self._cached_rounds[0] != len(self.blocks):
             design = self.comparison.design
             left_s = max(0.0, self._share * design.budget_s - self.wall_s)
             wanted = [soonest_rounds(model, design, self.rule, left_s) for model in self._models.values()]
-            self._asked_rounds = len(self.blocks), max(wanted, default=design.rounds)
-        return self._asked_rounds[1]
+            self._cached_rounds = len(self.blocks), max(wanted, default=design.rounds)
+        return self._cached_rounds[1]
 
     @property
     def _models(self) -> dict[int, BlockModel]:
@@ -117,7 +117,7 @@ class ContextState:
         """Set the preparation: its arms are ready and its design is final."""
         self.preparation = preparation
         self.comparison = replace(self.comparison, design=preparation.design)
-        self._asked_left, self._asked_rounds = (0, None), None
+        self._cached_left, self._cached_rounds = (0, None), None
 
     def forget_plans(self) -> None:
         """Discard the plans, which take the most memory and are not needed by the run."""
@@ -168,11 +168,11 @@ class ContextState:
         """Time until all its arms have an answer at the current noise, regardless of the budget; None if unknown."""
         if self.stopped is not None:
             return 0.0
-        if self._asked_left[0] != len(self.blocks):
-            self._asked_left = len(self.blocks), self._asked_seconds_left()
-        return self._asked_left[1]
+        if self._cached_left[0] != len(self.blocks):
+            self._cached_left = len(self.blocks), self._computed_seconds_left()
+        return self._cached_left[1]
 
-    def _asked_seconds_left(self) -> float | None:
+    def _computed_seconds_left(self) -> float | None:
         interim_results = {arm: self.interim_results[arm] for arm in self.open_arms}
         if not self.is_fixed and any(map(self._is_before_first_look, interim_results.values())):
             return None

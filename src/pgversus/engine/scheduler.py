@@ -30,19 +30,19 @@ def time_estimate(states: Sequence[ContextState], budget_s: float) -> TimeEstima
     waiting = [state for state in states if state.stopped is None]
     left_s = max(0.0, budget_s - spent_s)
     is_fixed = any(state.is_fixed for state in waiting)
-    asked_s = _fixed_s(states, waiting) if is_fixed else _asked_s(waiting)
-    is_at_most = not is_fixed and (asked_s is None or asked_s > left_s)
+    needed_s = _fixed_s(states, waiting) if is_fixed else _needed_s(waiting)
+    is_at_most = not is_fixed and (needed_s is None or needed_s > left_s)
     return TimeEstimate(
         contexts=len(states),
         ended=len(states) - len(waiting),
         spent_s=spent_s,
         budget_s=None if is_fixed else budget_s,
-        seconds_left=left_s if is_at_most else asked_s,
+        seconds_left=left_s if is_at_most else needed_s,
         is_at_most=is_at_most,
     )
 
 
-def _asked_s(waiting: Sequence[ContextState]) -> float | None:
+def _needed_s(waiting: Sequence[ContextState]) -> float | None:
     """Return the time that all of them still need; None if unknown for any."""
     total = 0.0
     for state in waiting:

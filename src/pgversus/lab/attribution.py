@@ -58,9 +58,9 @@ class _Wanted:
     def seconds_per_block(self) -> float:
         """Estimated running time, scaled from the trials of its comparison by the number of windows."""
         trials = sum(len(block.trials) for block in self.answer.blocks)
-        (asked,) = self.asked(FIRST_LOOK).contexts
-        shorter = asked.comparison.design.rounds / self.design.rounds
-        return self.answer.wall_s / max(1, trials) * len(asked.comparison.arms) * shorter
+        (context,) = self.study(FIRST_LOOK).contexts
+        shorter = context.comparison.design.rounds / self.design.rounds
+        return self.answer.wall_s / max(1, trials) * len(context.comparison.arms) * shorter
 
     @property
     def design(self) -> Design:
@@ -70,16 +70,16 @@ class _Wanted:
         known = [count for count in counts if count]
         return replace(design, rounds=round(fmean(known))) if known else design
 
-    def asked(self, blocks: int, rounds: int | None = None) -> Study:
+    def study(self, blocks: int, rounds: int | None = None) -> Study:
         """Return the study that measures it in `blocks` blocks. rounds: of each block; None for as many as before."""
         return counterfactual_study(
             self.of, self.context, self.design, self.contender, self.restoration, blocks=blocks, rounds=rounds
         )
 
-    def asked_again(self, stored: Design) -> Study | None:
+    def matching_study(self, stored: Design) -> Study | None:
         """Return the study with the blocks and rounds of stored results; None if those are not fixed."""
         rule = stored.stopping_rule
-        return self.asked(rule.last_look, stored.rounds) if rule.looks_once else None
+        return self.study(rule.last_look, stored.rounds) if rule.looks_once else None
 
 
 def attribute(study: Study, results: Path, measure: Measure, progress: Progress) -> dict[str, str]:
@@ -119,9 +119,9 @@ def _measured(one: _Wanted, room_s: float, measure: Measure, progress: Progress)
     """Return how the measurement ended; None if the budget has no room for it."""
     earlier = _so_far(one)
     if earlier is not None:
-        study = earlier.asked
+        study = earlier.study
     elif (possible := _blocks(one, room_s)) is not None:
-        study = one.asked(possible)
+        study = one.study(possible)
     else:
         return None
     blocks = study.contexts[0].comparison.design.stopping_rule.last_look
@@ -156,7 +156,7 @@ def _wanted(study: Study, results: Path) -> Iterator[_Wanted]:
 class _Earlier:
     """An attribution that has been measured completely or in part."""
 
-    asked: Study
+    study: Study
     has_ended: bool
 
 
@@ -165,10 +165,10 @@ def _so_far(one: _Wanted) -> _Earlier | None:
     if not holds_results(one.folder):
         return None
     stored = read_results(one.folder)
-    asked = one.asked_again(stored.contexts[0].context.comparison.design)
-    if asked is None or not is_same_question(stored, asked):
+    study = one.matching_study(stored.contexts[0].context.comparison.design)
+    if study is None or not is_same_question(stored, study):
         return None
-    return _Earlier(asked=asked, has_ended=stored.facts.get("ended") != StopReason.INTERRUPTED.value)
+    return _Earlier(study=study, has_ended=stored.facts.get("ended") != StopReason.INTERRUPTED.value)
 
 
 def _has_ended(one: _Wanted) -> bool:

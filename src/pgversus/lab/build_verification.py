@@ -47,13 +47,13 @@ def check_same_build(label: str, build: Build | None, fingerprint: Fingerprint) 
     made = build.made_from if build is not None else None
     if build is None or made is None:
         return
-    asked, found = _asked(build.version, made.options), _found(fingerprint, made.options)
-    wrong = [name for name, value in asked.items() if found.get(name) != value]
+    requested, found = _requested(build.version, made.options), _found(fingerprint, made.options)
+    wrong = [name for name, value in requested.items() if found.get(name) != value]
     if not _is_compiler(fingerprint.compiler, made.compiler):
-        asked, found = {**asked, "compiler": made.compiler}, {**found, "compiler": fingerprint.compiler}
+        requested, found = {**requested, "compiler": made.compiler}, {**found, "compiler": fingerprint.compiler}
         wrong.append("compiler")
     if "with-llvm" in made.options.handed_on and not fingerprint.properties.has_jit:
-        asked, found = {**asked, "JIT": "available"}, {**found, "JIT": "not available"}
+        requested, found = {**requested, "JIT": "available"}, {**found, "JIT": "not available"}
         wrong.append("JIT")
     if wrong:
         raise BuildError(
@@ -61,7 +61,7 @@ def check_same_build(label: str, build: Build | None, fingerprint: Fingerprint) 
             slug="build-mismatch",
             where=label,
             found=", ".join(f"{name} {found.get(name, 'not reported')}" for name in wrong),
-            expected=", ".join(f"{name} {asked[name]}" for name in wrong),
+            expected=", ".join(f"{name} {requested[name]}" for name in wrong),
             to_do=f"pgversus servers remove {build.bin_directory.parent.name}, then run again to rebuild it",
         )
 
@@ -71,17 +71,17 @@ def drop_requested_differences(
 ) -> tuple[Difference, ...]:
     """Return the differences between builds without those requested by server names, which are being compared."""
     options = [build.made_from.options if build is not None and build.made_from else NO_OPTIONS for build in builds]
-    asked = _names_of(options)
+    requested = _names_of(options)
     is_handed_on = len({one.handed_on for one in options}) > 1
     return tuple(
         one
         for one in differences
-        if (one.kind, one.name) not in asked
+        if (one.kind, one.name) not in requested
         and not (is_handed_on and one.kind == "build" and one.name in ("JIT available", "libraries"))
     )
 
 
-def _asked(version: str, options: BuildOptions) -> dict[str, str]:
+def _requested(version: str, options: BuildOptions) -> dict[str, str]:
     return {
         "server_version": version,
         "block_size": str(options.block_size_kb * _BYTES_PER_KB),
@@ -99,10 +99,10 @@ def _found(fingerprint: Fingerprint, options: BuildOptions) -> dict[str, str]:
     return {**found, "CFLAGS": flags if has_flags else fingerprint.build_flags}
 
 
-def _is_compiler(reported: str, asked: str) -> bool:
+def _is_compiler(reported: str, requested: str) -> bool:
     """Compare compilers by version: configure, meson and the compiler itself name it differently."""
     number = _NUMBER.search(reported)
-    return number is None or number[0] in asked
+    return number is None or number[0] in requested
 
 
 def _names_of(options: Sequence[BuildOptions]) -> set[tuple[str, str]]:

@@ -35,7 +35,7 @@ class DryRun:
     """Builds that are not in the cache yet."""
     to_build: tuple[str, ...]
     """Servers that are built from source and not in the cache yet."""
-    not_asked: tuple[str, ...]
+    not_queried: tuple[str, ...]
     """Servers without known properties: the study names them and they were not to be queried."""
     unreachable: tuple[str, ...]
     """External servers that were to be queried and refused a session."""
@@ -71,9 +71,9 @@ def dry_run(
     target_of = partial(uri_target, uses_environment=is_trusted) if asks_servers else None
     possible = _with_possible_settings(study, here, user, target_of)
     running = [server for server in study.servers if isinstance(server, RunningServer)]
-    not_asked = (*here.not_asked, *([] if asks_servers else map(label_of_running, running)))
+    not_queried = (*here.not_inspected, *([] if asks_servers else map(label_of_running, running)))
     unreachable = [one for one in running if target_of is not None and not accepts_sessions(target_of(one.uri, ()))]
-    if earlier is not None and not (study.skips_missing_settings and (here.downloads or here.to_build or not_asked)):
+    if earlier is not None and not (study.skips_missing_settings and (here.downloads or here.to_build or not_queried)):
         # Otherwise only the servers that are not here yet determine what is left of the study.
         check_same_study(earlier, possible, results)
     return DryRun(
@@ -81,7 +81,7 @@ def dry_run(
         needs=needs_of(possible),
         downloads=here.downloads,
         to_build=here.to_build,
-        not_asked=not_asked,
+        not_queried=not_queried,
         unreachable=tuple(map(label_of_running, unreachable)),
         free_bytes=shutil.disk_usage(cache.runs).free,
         blocks_there=sum(len(one.blocks) for one in earlier.contexts) if earlier is not None else 0,

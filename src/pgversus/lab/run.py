@@ -181,7 +181,7 @@ def _run(study: Study, options: RunOptions, folder: ResultsFolder, progress: Pro
             "host": host,
             "client": client,
             "builds": build_facts(resources.builds),
-            "asked": asdict(_asked(study, options)),
+            "asked": asdict(_invocation(study, options)),
         }
         if earlier is not None:
             check_same_builds(earlier.facts, facts["builds"], options.results)
@@ -213,7 +213,7 @@ def _run(study: Study, options: RunOptions, folder: ResultsFolder, progress: Pro
         return stopped
 
 
-def _asked(study: Study, options: RunOptions) -> Invocation:
+def _invocation(study: Study, options: RunOptions) -> Invocation:
     return Invocation(
         program=f"pgversus {version('pgversus')}",
         command=options.command,

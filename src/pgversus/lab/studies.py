@@ -198,7 +198,7 @@ def open_study(
             read=files.read,
             profile=profile,
             seed=number,
-            asked_seed=seed,
+            requested_seed=seed,
             budget_s=budget_s,
             name_server=labelled_server,
         )

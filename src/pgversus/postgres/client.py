@@ -106,9 +106,9 @@ def check_encryption(client: Client, target: Target, label: str, *, runs_psql: b
     demands = {name: str(value) for name, value in parameters.items() if name.startswith("ssl") or name == "gssencmode"}
     nowhere = conninfo.make_conninfo(host=_NOWHERE, **demands)
     environment = {name: value for name, value in target.environment().items() if name not in _ELSEWHERE}
-    asked = [[str(client.pgbench), "-n", "-S", "-t", "1", nowhere]]
-    asked += [[str(client.psql), "-X", "-c", "", "-d", nowhere]] if runs_psql else []
-    for arguments in asked:
+    commands = [[str(client.pgbench), "-n", "-S", "-t", "1", nowhere]]
+    commands += [[str(client.psql), "-X", "-c", "", "-d", nowhere]] if runs_psql else []
+    for arguments in commands:
         if match := _NOT_COMPILED_IN.search(run(arguments, environment=environment, user=client.user).stderr):
             raise BuildError(
                 f"this {Path(arguments[0]).name} does not support the encryption required for the server",

@@ -76,7 +76,7 @@ class LoadSessions:
         last = None
         seen_at_work: dict[int, float] = {}
         while True:
-            asked = time.time()
+            asked_at = time.time()
             found = self._ask(processes)
             at_work = [one.process for one in found if one.is_active and not one.waits]
             last_change = max((one.changed for one in found), default=stopped)
@@ -84,7 +84,7 @@ class LoadSessions:
             if not at_work and last_change == last:
                 break
             last = None if at_work else last_change
-            seen_at_work |= dict.fromkeys(at_work, asked)
+            seen_at_work |= dict.fromkeys(at_work, asked_at)
             waited_s = time.monotonic() - began
             if waited_s > timeout_s:
                 return None

@@ -109,7 +109,7 @@ def dry_run_text(
     *,
     downloads: tuple[str, ...],
     to_build: tuple[str, ...],
-    not_asked: tuple[str, ...] = (),
+    not_queried: tuple[str, ...] = (),
     unreachable: tuple[str, ...] = (),
     access: HostAccess | None = None,
     free_bytes: int,
@@ -119,8 +119,8 @@ def dry_run_text(
 ) -> str:
     """Return a description of a dry run, in lines for a terminal or a pipe.
 
-    not_asked: servers that were not queried. unreachable: external servers that refused a session. access: host access
-    that needs consent. with_plans: whether plans are captured.
+    not_queried: servers that were not queried. unreachable: external servers that refused a session. access: host
+    access that needs consent. with_plans: whether plans are captured.
     """
     access = access or HostAccess()
     lines = [
@@ -136,7 +136,11 @@ def dry_run_text(
         f"trials: {needs.least_trials} or more",
         f"downloads: {', '.join(downloads) if downloads else _no_downloads(to_build)}",
         *([f"builds: {', '.join(to_build)} (several minutes each, on all processors)"] if to_build else []),
-        *([f"not queried: {', '.join(not_asked)} (add --ask-servers for versions and settings)"] if not_asked else []),
+        *(
+            [f"not queried: {', '.join(not_queried)} (add --ask-servers for versions and settings)"]
+            if not_queried
+            else []
+        ),
         *([f"not reachable: {', '.join(unreachable)}"] if unreachable else []),
         *access.lines,
         *([] if access.is_none else ["to allow all of this, add --trust, or answer yes when asked"]),

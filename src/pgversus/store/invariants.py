@@ -28,9 +28,9 @@ def check_study(study: StudyMetadata, comparisons: Mapping[int, Comparison]) -> 
     """Check a study. comparisons: those of all contexts, by number."""
     if study.contexts != len(comparisons) or list(comparisons) != list(range(1, len(comparisons) + 1)):
         raise ValueError(f"{len(comparisons)} contexts instead of {study.contexts}")
-    asked = sum(len(comparison.contenders) for comparison in comparisons.values())
-    if comparisons and not asked <= study.verdicts <= _MOST_VERDICTS:
-        raise ValueError(f"{study.verdicts} verdicts for {asked} contenders")
+    contenders = sum(len(comparison.contenders) for comparison in comparisons.values())
+    if comparisons and not contenders <= study.verdicts <= _MOST_VERDICTS:
+        raise ValueError(f"{study.verdicts} verdicts for {contenders} contenders")
     if study.seed < 0:
         raise ValueError("a negative seed")
     if study.published is not None:

@@ -324,13 +324,13 @@ def _later(read: Callable[[ResultsFile, int], Read], folder: Path, context: int)
 
 
 def _contexts(database: ResultsFile, folder: Path, study: StudyMetadata) -> tuple[StoredContext, ...]:
-    asked = {
+    context_facts = {
         number: CONTEXT.validate_json(document_without_secrets(text))
         for number, text in read_rows(database, _ALL_CONTEXTS, _CONTEXTS, key=1)
     }
-    for number, fact in asked.items():
+    for number, fact in context_facts.items():
         check_context(number, fact.comparison)
-    check_study(study, {number: fact.comparison for number, fact in asked.items()})
+    check_study(study, {number: fact.comparison for number, fact in context_facts.items()})
     # Preparations on the same servers are mostly equal: a study of thousands of contexts has only a few texts.
     preparation_of = cache(_preparation)
     prepared = {
@@ -338,13 +338,13 @@ def _contexts(database: ResultsFile, folder: Path, study: StudyMetadata) -> tupl
         for number, found, words in read_rows(database, _PREPARED, _PREPARATIONS, key=1)
     }
     for number, (preparation, _) in prepared.items():
-        if number in asked and preparation is not None:
-            check_preparation(number, preparation, asked[number].comparison)
-    blocks = _blocks(database, asked)
+        if number in context_facts and preparation is not None:
+            check_preparation(number, preparation, context_facts[number].comparison)
+    blocks = _blocks(database, context_facts)
     checked = checked_contexts(database)
     days = {number: (first, last) for number, first, last in read_rows(database, _ALL_DAYS, _DAYS, key=1)}
     contexts = []
-    for number, fact in asked.items():
+    for number, fact in context_facts.items():
         preparation, failure = prepared.get(number, (None, None))
         arms = len(fact.comparison.arms)
         contexts.append(
@@ -366,10 +366,10 @@ def _preparation(text: str) -> Preparation:
     return PREPARATION.validate_json(document_without_secrets(text))
 
 
-def _blocks(database: ResultsFile, asked: Mapping[int, ContextFact]) -> Mapping[int, list[Block]]:
-    arms = {number: len(fact.comparison.arms) for number, fact in asked.items()}
+def _blocks(database: ResultsFile, context_facts: Mapping[int, ContextFact]) -> Mapping[int, list[Block]]:
+    arms = {number: len(fact.comparison.arms) for number, fact in context_facts.items()}
     trials, failures = _trials(database, arms), _failures(database, arms)
-    result: dict[int, list[Block]] = {number: [] for number in asked}
+    result: dict[int, list[Block]] = {number: [] for number in context_facts}
     found = read_chunks(database, _ALL_BLOCKS, _BLOCKS, at_once=_ROWS_AT_ONCE, key=2)
     for context, number, wall_s, repeated in chain.from_iterable(found):
         key = (context, number)

@@ -66,7 +66,7 @@ class BuildManner:
 USUAL_MANNER = BuildManner()
 
 
-def manner_asked(manner: BuildManner, profile: str | None, system: str | None) -> BuildManner:
+def requested_manner(manner: BuildManner, profile: str | None, system: str | None) -> BuildManner:
     """Return the manner with the requested changes; None keeps a value. StudyError for an unknown word."""
     for name, word, kind in (("profile", profile, BuildProfile), ("system", system, BuildSystem)):
         if word and word not in list(kind):

@@ -71,7 +71,7 @@ def counterfactual_study(
         replace(new, index=CONTENDER_AGAIN),
     )
     restored = tuple(setting.name for setting in restoration.settings) + (("workload",) if restoration.rewrite else ())
-    asked = Comparison(
+    restored_comparison = Comparison(
         arms=arms,
         factors=tuple(dict.fromkeys((*comparison.factors, *restored))),
         design=replace(
@@ -88,7 +88,7 @@ def counterfactual_study(
         name=f"{study.name}: what the plans of {new.label} account for",
         title=f"What the plans of {new.label} account for",
         question=f"What is the part of its plans in the difference between {old.label} and {new.label}?",
-        contexts=(Context(number=1, levels=context.levels, comparison=asked),),
+        contexts=(Context(number=1, levels=context.levels, comparison=restored_comparison),),
         seed=design.seed,
         budget_s=design.budget_s,
         published=None,

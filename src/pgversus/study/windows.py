@@ -269,7 +269,7 @@ def check_windows(design: Design, *, rate: float | None, is_cold: bool) -> None:
         raise StudyError(
             f"windows are too short: {reason}",
             slug="study-short-window",
-            where=_asked(design),
+            where=_requested(design),
             found='cache = "cold"' if is_cold else f"a rate of {rate:g} transactions per second",
             expected="windows of whole seconds",
             to_do="--window 1s, or leave the length out to fit it to the load",
@@ -278,14 +278,14 @@ def check_windows(design: Design, *, rate: float | None, is_cold: bool) -> None:
         raise StudyError(
             "the windows are too short for the rate",
             slug="study-short-window",
-            where=_asked(design),
+            where=_requested(design),
             found=f"{rate:g} transactions per second: some windows would hold none",
             expected=f"at least {_TRANSACTIONS_UNDER_RATE} transactions per window",
             to_do=f"windows of {least_s:g} s, or leave the length out to fit it to the load",
         )
 
 
-def _asked(design: Design) -> str:
+def _requested(design: Design) -> str:
     if design.window_transactions is not None:
         return f"windows of {design.window_transactions} transactions"
     return f"windows of {design.window_s:g} s"

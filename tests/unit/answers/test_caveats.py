@@ -100,7 +100,7 @@ def test_servers_with_few_of_the_processors_have_a_caveat(
     client: tuple[int, ...], servers: tuple[int, ...], words: list[str]
 ) -> None:
     known = Preparation(design=Design(), arms=(FACTS, FACTS), differences=(), writes=False, connect_allowance_s=0)
-    asked = comparison(design=Design(client_processors=client, server_processors=servers))
+    requested = comparison(design=Design(client_processors=client, server_processors=servers))
     # Regardless of further processors of the host.
-    found = caveats(asked, known, Samples(), StopReason.DECIDED, cpus=64)
+    found = caveats(requested, known, Samples(), StopReason.DECIDED, cpus=64)
     assert [caveat_text(caveat) for caveat in found if caveat.slug == "few-processors"] == words

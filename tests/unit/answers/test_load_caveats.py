@@ -51,14 +51,14 @@ def blocks(
     return made
 
 
-def found(of: list[Block], asked: Comparison | None = None) -> list[Caveat]:
-    whole = asked or comparison()
+def found(of: list[Block], requested: Comparison | None = None) -> list[Caveat]:
+    whole = requested or comparison()
     measured = [measured_of(arm, of) for arm in whole.arms]
     return list(load_caveats(whole, Samples(of), measured, cpus=2))
 
 
-def slugs(of: list[Block], asked: Comparison | None = None) -> list[tuple[str, int | None]]:
-    return [(caveat.slug, caveat.arm) for caveat in found(of, asked)]
+def slugs(of: list[Block], requested: Comparison | None = None) -> list[tuple[str, int | None]]:
+    return [(caveat.slug, caveat.arm) for caveat in found(of, requested)]
 
 
 def test_a_quiet_run_has_no_caveat() -> None:

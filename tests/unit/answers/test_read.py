@@ -18,7 +18,7 @@ HOST_AND_CLIENT = {"host": {"cpus": 2}, "client": {"version": "18.6", "origin": 
 
 def one_block(folder: Path, contexts: int = 1) -> None:
     """Results with one block of the first context."""
-    asked = Study(
+    requested = Study(
         name="s",
         title="t",
         question="q",
@@ -27,9 +27,9 @@ def one_block(folder: Path, contexts: int = 1) -> None:
         budget_s=60.0,
     )
     arm = ArmFacts(version="17.8", origin="zonky", compiler="gcc", flags="", sha256=None)
-    design = asked.contexts[0].comparison.design
+    design = requested.contexts[0].comparison.design
     found = Preparation(design=design, arms=(arm, arm), differences=(), writes=False, connect_allowance_s=0)
-    results = Results.begin(folder, asked.fact, asked.contexts, {**HOST_AND_CLIENT, "budget_s": 60.0})
+    results = Results.begin(folder, requested.fact, requested.contexts, {**HOST_AND_CLIENT, "budget_s": 60.0})
     results.add_preparation(1, found, None)
     results.add_block(1, latency_block(1, [1000] * 50, [900] * 50))
     results.close()
@@ -87,8 +87,8 @@ def test_damaged_facts_are_reported_without_a_traceback(tmp_path: Path, name: st
 
 
 def test_missing_facts_are_reported(tmp_path: Path) -> None:
-    asked = Study(name="s", title="t", question="q", contexts=(), seed=7, budget_s=60.0)
-    Results.begin(tmp_path, asked.fact, ()).close()
+    requested = Study(name="s", title="t", question="q", contexts=(), seed=7, budget_s=60.0)
+    Results.begin(tmp_path, requested.fact, ()).close()
     with pytest.raises(StoreError):
         read_answer(tmp_path)
 

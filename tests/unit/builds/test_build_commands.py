@@ -29,8 +29,8 @@ LINKED = "LDFLAGS=-Wl,-rpath,'$$ORIGIN/../lib'"
 
 
 def all_of(options: BuildOptions, manner: BuildManner, major: int = 17, compiler: str = "gcc") -> list[Command]:
-    asked = manner if manner.system else BuildManner(profile=manner.profile, system=BuildSystem.CONFIGURE)
-    return list(commands(PLACES, options, asked, compiler=compiler, major=major, jobs=3))
+    requested = manner if manner.system else BuildManner(profile=manner.profile, system=BuildSystem.CONFIGURE)
+    return list(commands(PLACES, options, requested, compiler=compiler, major=major, jobs=3))
 
 
 def configured(options: BuildOptions, manner: BuildManner, major: int = 17, compiler: str = "gcc") -> list[str]:

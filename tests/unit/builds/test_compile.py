@@ -91,12 +91,12 @@ def left(cache: Cache) -> list[str]:
 
 
 def test_a_build_is_made_once_and_stored_completely(tree: Path, cache: Cache, options: BuildOptions) -> None:
-    asked = order(tree, options)
-    assert built(cache, asked.name) is None
-    found, said, steps = made(asked, cache)
-    home = cache.builds / asked.name
+    requested = order(tree, options)
+    assert built(cache, requested.name) is None
+    found, said, steps = made(requested, cache)
+    home = cache.builds / requested.name
     assert found == Build(
-        version="17.8", bin_directory=home / "bin", origin="source", sha256=asked.key, made_from=asked.made_from
+        version="17.8", bin_directory=home / "bin", origin="source", sha256=requested.key, made_from=requested.made_from
     )
     assert said == [f"building 17.8+cassert from tree {tree}"]
     count = len(DIRECTORIES) - 1  # src/fe_utils is compiled as a dependency
@@ -110,18 +110,18 @@ def test_a_build_is_made_once_and_stored_completely(tree: Path, cache: Cache, op
     assert "configured " in log
     assert home.stat().st_mode & 0o777 == 0o755
     assert left(cache) == []
-    again, said, steps = made(asked, cache)
+    again, said, steps = made(requested, cache)
     assert (again, said, steps) == (found, [], [])
-    assert [(one.name, one.built) for one in cached_builds(cache)] == [(asked.name, found)]
+    assert [(one.name, one.built) for one in cached_builds(cache)] == [(requested.name, found)]
 
 
 def test_a_failed_build_leaves_only_its_log(tree: Path, cache: Cache, options: BuildOptions) -> None:
     (tree / "src" / "makefile").write_text(BROKEN)
-    asked = order(tree, options)
+    requested = order(tree, options)
     with pytest.raises(BuildError) as caught:
-        made(asked, cache)
+        made(requested, cache)
     error = caught.value
-    log = cache.logs / f"{asked.name}.log"
+    log = cache.logs / f"{requested.name}.log"
     assert (error.slug, error.what) == ("build-failed", "17.8+cassert could not be built")
     assert error.where == f"tree {tree}, compiling"
     assert error.found == "main.c:3:1: error: no such thing\n    3 | int"
@@ -149,12 +149,12 @@ def test_a_build_whose_program_does_not_run_is_rejected(tree: Path, cache: Cache
 def test_remains_of_killed_builds_are_removed_but_not_builds_in_progress(
     tree: Path, cache: Cache, options: BuildOptions
 ) -> None:
-    asked = order(tree, options)
-    for name in ("source-killed", "source-running", asked.name, "other"):
+    requested = order(tree, options)
+    for name in ("source-killed", "source-running", requested.name, "other"):
         (cache.staging / name / "build").mkdir(parents=True)
-    (cache.builds / asked.name).mkdir()
+    (cache.builds / requested.name).mkdir()
     with FileLock(cache.staging / "source-running.lock"):
-        made(asked, cache)
+        made(requested, cache)
     assert sorted(left(cache)) == ["other", "source-running"]
 
 
@@ -177,10 +177,10 @@ def test_a_build_without_a_valid_manifest_is_ignored(cache: Cache, text: str) ->
 
 def test_a_cached_build_reports_the_requested_source(tree: Path, cache: Cache, options: BuildOptions) -> None:
     first, _, _ = made(order(tree, options), cache)
-    asked = order(tree, options)
+    requested = order(tree, options)
     # The same files, committed since then.
-    committed = replace(asked.made_from, source=replace(asked.made_from.source, words="commit 1", commit="1"))
-    again, said, _ = made(replace(asked, made_from=committed), cache)
+    committed = replace(requested.made_from, source=replace(requested.made_from.source, words="commit 1", commit="1"))
+    again, said, _ = made(replace(requested, made_from=committed), cache)
     assert (again.bin_directory, said) == (first.bin_directory, [])
     assert again.made_from == committed
 
@@ -189,15 +189,15 @@ def test_a_cached_build_reports_the_requested_source(tree: Path, cache: Cache, o
 def test_a_source_named_after_a_different_release_is_rejected(
     tree: Path, cache: Cache, options: BuildOptions, *, is_there: bool
 ) -> None:
-    asked = order(tree, options)
+    requested = order(tree, options)
     if is_there:
-        made(asked, cache)
+        made(requested, cache)
     with pytest.raises(BuildError) as caught:
-        made(replace(asked, release=Release(major=16, minor=4)), cache)
+        made(replace(requested, release=Release(major=16, minor=4)), cache)
     assert caught.value.slug == "build-damaged"
     assert (caught.value.found, caught.value.expected) == ("PostgreSQL 17.8", "PostgreSQL 16.4")
     assert len(list(cache.builds.iterdir())) == is_there
-    found, _, _ = made(replace(asked, release=Release(major=17, minor=None)), cache)
+    found, _, _ = made(replace(requested, release=Release(major=17, minor=None)), cache)
     assert found.version == "17.8"
 
 

@@ -143,10 +143,10 @@ def test_package_versions_are_compared_by_number() -> None:
 def test_an_earlier_version_is_used_if_the_mirror_lacks_the_listed_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[list[str]] = []
+    requested: list[list[str]] = []
 
     def apt(arguments: list[str], _directory: Path) -> str:
-        asked.append(arguments)
+        requested.append(arguments)
         if "showsrc" in arguments:
             return "Package: postgresql-17\nVersion: 17.12-0+deb13u1\n"
         if "source" in arguments:
@@ -157,7 +157,7 @@ def test_an_earlier_version_is_used_if_the_mirror_lacks_the_listed_one(
     monkeypatch.setattr(module, "_first_stanza", lambda: {"URIs": "http://deb.example/debian/", "Suites": "bookworm"})
     path, version = debian_archive(Release(major=17, minor=None), tmp_path)
     assert (path.name, version) == ("postgresql-17_17.11.orig.tar.bz2", "17.11")
-    *_, address, place, checked = asked[-1]
+    *_, address, place, checked = requested[-1]
     assert address == "http://deb.example/debian/pool/main/p/postgresql-17/postgresql-17_17.11.orig.tar.bz2"
     assert place == str(path)
     assert checked.startswith("SHA256:")

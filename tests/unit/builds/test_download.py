@@ -26,7 +26,7 @@ class Site(ThreadingHTTPServer):
     def __init__(self, directory: Path) -> None:
         super().__init__(("127.0.0.1", 0), partial(_Handler, directory=str(directory)))
         self.directory = directory
-        self.asked: list[str] = []
+        self.requested: list[str] = []
         self.elsewhere: dict[str, str] = {}
         """Redirects by path."""
         self.closing = Event()
@@ -70,7 +70,7 @@ class _Handler(SimpleHTTPRequestHandler):
     def log_message(self, format: str, *_arguments: object) -> None:  # noqa: A002 - the name in the base class
         assert isinstance(self.server, Site)
         if not format.startswith("code"):
-            self.server.asked.append(self.path)
+            self.server.requested.append(self.path)
 
 
 @pytest.fixture
@@ -122,7 +122,7 @@ def test_a_tarball_is_fetched_once(testbed: Site, cache: Cache, tmp_path: Path) 
     assert (tmp_path / "tree" / "configure").read_text() == FILES["configure"]
     file.unlink()
     assert downloaded(testbed.at(file.name), cache, quiet).facts == source.facts
-    assert testbed.asked == [f"/{file.name}.sha256", f"/{file.name}"]
+    assert testbed.requested == [f"/{file.name}.sha256", f"/{file.name}"]
     assert kept(cache) == [file.name, f"{file.name}.json"]
 
 
@@ -130,14 +130,14 @@ def test_a_tarball_without_a_published_hash_is_not_fetched(testbed: Site, cache:
     tarball(testbed.directory / "p.tar")
     with pytest.raises(DownloadError, match=r"^/p\.tar\.sha256: .*(Not Found|not found)"):
         downloaded(testbed.at("p.tar"), cache, quiet)
-    assert (testbed.asked, kept(cache)) == (["/p.tar.sha256"], [])
+    assert (testbed.requested, kept(cache)) == (["/p.tar.sha256"], [])
 
 
 def test_a_hash_given_by_the_user_replaces_the_published_one(testbed: Site, cache: Cache) -> None:
     file = tarball(testbed.directory / "p.tar")
     source = downloaded(testbed.at("p.tar", sha256(file)), cache, quiet)
     assert (source.facts.sha256, source.facts.checked) == (sha256(file), "the hash given with its address")
-    assert testbed.asked == ["/p.tar"]
+    assert testbed.requested == ["/p.tar"]
     with pytest.raises(BuildError) as caught:
         downloaded(testbed.at("p.tar", "f" * 64), cache, quiet)
     assert caught.value.slug == "build-damaged"
@@ -167,7 +167,7 @@ def test_a_tarball_modified_in_the_cache_is_fetched_again_once(testbed: Site, ca
     place.write_bytes(b"changed" if length is None else place.read_bytes()[:length])
     for _ in range(2):
         assert downloaded(testbed.at("p.tar"), cache, quiet).facts == facts
-    assert testbed.asked == [f"/{file.name}.sha256", f"/{file.name}"] * 2
+    assert testbed.requested == [f"/{file.name}.sha256", f"/{file.name}"] * 2
 
 
 def test_a_missing_tarball_is_reported_and_not_stored(testbed: Site, cache: Cache) -> None:

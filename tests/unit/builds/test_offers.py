@@ -16,12 +16,12 @@ class Registry:
     """A registry that responds only once."""
 
     def __init__(self) -> None:
-        self.asked = 0
+        self.requested = 0
         self.found: list[str] = []
 
     def versions(self, scratch: Path) -> tuple[Version, ...]:
-        self.asked += 1
-        if self.asked > 1:
+        self.requested += 1
+        if self.requested > 1:
             raise RegistryError("no answer")
         self.found = sorted(path.name for path in scratch.parent.iterdir())
         return (NEWEST,)
@@ -38,7 +38,7 @@ def test_a_list_is_fetched_once_and_used_when_the_registry_fails(tmp_path: Path,
     for must_be_fresh in (False, False, True):
         (offer,) = offers(tmp_path, must_be_fresh=must_be_fresh)
         assert offer.versions == (NEWEST,)
-    assert registry.asked == 2
+    assert registry.requested == 2
     assert offer.problem
 
 
@@ -66,4 +66,4 @@ def test_remains_of_a_killed_fetch_are_removed_by_the_next(tmp_path: Path, regis
 def test_a_damaged_list_is_fetched_again(tmp_path: Path, registry: Registry, kept: bytes) -> None:
     (tmp_path / "zonky.json").write_bytes(kept)
     (offer,) = offers(tmp_path)
-    assert (offer.versions, registry.asked) == ((NEWEST,), 1)
+    assert (offer.versions, registry.requested) == ((NEWEST,), 1)

@@ -33,10 +33,10 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cache:
     """A cache without tarballs; apt must not be called."""
 
-    def asked(release: Release, directory: Path) -> tuple[Path, str]:
+    def unexpected(release: Release, directory: Path) -> tuple[Path, str]:
         raise AssertionError(release, directory)
 
-    monkeypatch.setattr(orders, "debian_archive", asked)
+    monkeypatch.setattr(orders, "debian_archive", unexpected)
     monkeypatch.delenv(orders.VARIABLE, raising=False)
     cache = Cache(root=tmp_path / "cache")
     for place in cache.places:

@@ -66,11 +66,11 @@ def test_a_program_is_reported_with_its_package_if_the_names_differ() -> None:
 def test_existing_programs_are_not_reported(path: Path) -> None:
     for name in PROGRAMS:
         program(path / name)
-    asked = compiler(path)
-    check_tools([asked], USUAL_MANNER, [BuildSystem.CONFIGURE], MYSELF)
+    requested = compiler(path)
+    check_tools([requested], USUAL_MANNER, [BuildSystem.CONFIGURE], MYSELF)
     (path / "flex").unlink()
     (path / "m4").chmod(0o644)
-    assert refused(asked, USUAL_MANNER, BuildSystem.CONFIGURE).found == "no flex, no m4"
+    assert refused(requested, USUAL_MANNER, BuildSystem.CONFIGURE).found == "no flex, no m4"
 
 
 @pytest.mark.parametrize(

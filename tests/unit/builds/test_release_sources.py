@@ -24,11 +24,11 @@ class Apt:
     """An apt with at most one tarball."""
 
     def __init__(self) -> None:
-        self.asked: list[Release] = []
+        self.requested: list[Release] = []
         self.version = ""
 
     def __call__(self, release: Release, directory: Path) -> tuple[Path, str]:
-        self.asked.append(release)
+        self.requested.append(release)
         assert not list(directory.parent.glob(f"{directory.name}/*")), "begins with nothing of an earlier run"
         (directory / "lists").mkdir(parents=True)
         if not self.version:
@@ -99,7 +99,7 @@ def test_the_newest_requested_minor_is_used(mine: Path, cache: Cache, apt: Apt, 
     here = source_here(release, cache)
     assert here is not None
     assert here.facts == source.facts
-    assert (said, apt.asked) == ([], [])
+    assert (said, apt.requested) == ([], [])
 
 
 def test_a_tarball_of_the_user_is_verified_against_its_checksum_file(mine: Path, cache: Cache) -> None:
@@ -123,7 +123,7 @@ def test_a_missing_source_is_reported_with_everything_tried(
     assert error.found == f"tried: {mine} ({VARIABLE}; no {name}); apt (sid: no answer)"
     assert f"./postgresql-{release}.tar.bz2" in error.to_do
     assert VARIABLE in error.to_do
-    assert apt.asked == [release]
+    assert apt.requested == [release]
     assert source_here(release, cache) is None
 
 
@@ -166,7 +166,7 @@ def test_a_source_from_apt_is_cached(cache: Cache, apt: Apt) -> None:
     here = source_here(SEVENTEEN, cache)
     assert here is not None
     assert [*again, here.facts] == [source.facts] * 3
-    assert len(apt.asked) == 1
+    assert len(apt.requested) == 1
     assert sorted(path.name for path in cache.sources.iterdir()) == [
         "postgresql-17.11.tar.bz2",
         "postgresql-17.11.tar.bz2.json",
@@ -177,13 +177,13 @@ def test_the_newest_minor_is_queried_again_after_a_day_but_not_a_given_minor(cac
     kept = stored(cache, "17.10")
     os.utime(kept, (kept.stat().st_mtime - 2 * DAY_S,) * 2)
     assert found(Release(major=17, minor=10), cache)[0].facts.words == kept.name
-    assert apt.asked == []
+    assert apt.requested == []
     source, said = found(SEVENTEEN, cache)
     assert source.facts.words == kept.name
     assert said[-1] == "using the cached source of PostgreSQL 17.10: sid: no answer"
     apt.version = "17.11-1"
     assert found(SEVENTEEN, cache)[0].facts.words == "postgresql-17.11.tar.bz2"
-    assert apt.asked == [SEVENTEEN, SEVENTEEN]
+    assert apt.requested == [SEVENTEEN, SEVENTEEN]
 
 
 def test_the_directory_of_the_user_takes_precedence_over_the_cache(mine: Path, cache: Cache) -> None:
@@ -201,7 +201,7 @@ def test_a_modified_tarball_is_fetched_again_once(cache: Cache, apt: Apt, length
     kept.write_bytes(kept.read_bytes()[:length])
     assert source_here(SEVENTEEN, cache) is None
     assert [found(SEVENTEEN, cache)[0].facts for _ in range(2)] == [facts] * 2
-    assert len(apt.asked) == 2
+    assert len(apt.requested) == 2
 
 
 def test_an_older_tarball_replaces_a_modified_newer_one(cache: Cache) -> None:

@@ -52,15 +52,15 @@ def test_an_uninformative_interval_is_not_shown(half_width: float, shown: str) -
 
 @pytest.mark.parametrize(("seconds", "shown"), [(0.213, "213 ms"), (1.6, "2 s"), (75.0, "1 min 15 s")])
 def test_the_duration_of_a_repetition_is_shown(seconds: float, shown: str) -> None:
-    asked = comparison(workload=vacuum())
-    asked = replace(asked, design=replace(asked.design, window_s=seconds))
+    requested = comparison(workload=vacuum())
+    requested = replace(requested, design=replace(requested.design, window_s=seconds))
     file = io.StringIO()
     with TerminalProgress(SafeConsole(file=file, width=200)) as progress:
-        progress.begin_blocks(Context(number=1, levels=(), comparison=asked), asked)
+        progress.begin_blocks(Context(number=1, levels=(), comparison=requested), requested)
     assert f"2 arms, blocks of one repetition of about {shown} per arm" in file.getvalue()
 
 
-ASKED = comparison()
+REQUESTED = comparison()
 
 
 @dataclass
@@ -113,7 +113,7 @@ class Watched:
 
 
 def context(number: int = 1, label: str = "") -> Context:
-    return Context(number=number, levels=(("load", label),) if label else (), comparison=ASKED)
+    return Context(number=number, levels=(("load", label),) if label else (), comparison=REQUESTED)
 
 
 def look(verdict: Verdict = Verdict.UNDECIDED, *, blocks: int = 5, left: int | None = 3, ratio: float = 1.02) -> Look:
@@ -132,7 +132,7 @@ def look(verdict: Verdict = Verdict.UNDECIDED, *, blocks: int = 5, left: int | N
 def after_a_block(watched: Watched, *contexts: Context, looks: dict[int, Look] | None = None) -> None:
     """Finish a block of each context, and report the first step of the next one."""
     for one in contexts:
-        watched.progress.begin_blocks(one, ASKED)
+        watched.progress.begin_blocks(one, REQUESTED)
     watched.progress.time_estimate(
         lambda: TimeEstimate(contexts=len(contexts), ended=0, spent_s=200.0, budget_s=900.0, seconds_left=350.0)
     )
@@ -206,7 +206,7 @@ def test_the_remaining_work_is_shown_as_far_as_it_is_known(given: Look, shown: s
 def test_an_unknown_end_is_not_shown(given: TimeEstimate, shown: str) -> None:
     watched = Watched()
     with watched.progress:
-        watched.progress.begin_blocks(context(), ASKED)
+        watched.progress.begin_blocks(context(), REQUESTED)
         watched.progress.time_estimate(lambda: given)
         watched.step(context(), 1, Phase.START)
         watched.wait(0.5)
@@ -219,7 +219,7 @@ def test_undecided_and_recently_changed_contenders_come_first_if_not_all_fit() -
     with watched.progress:
         contexts = [context(number, f"c{number}") for number in range(1, 31)]
         after_a_block(watched, *contexts[:29])
-        watched.progress.begin_blocks(contexts[29], ASKED)
+        watched.progress.begin_blocks(contexts[29], REQUESTED)
         watched.progress.block_finished(contexts[29], rate_block(5, 1.0, 1.0), {1: look(Verdict.FASTER)}, 1.0)
         watched.progress.block_finished(contexts[3], rate_block(6, 1.0, 1.0), {1: look(blocks=6)}, 1.0)
         watched.step(contexts[0], 6, Phase.MEASURE, window=1)
@@ -233,7 +233,7 @@ def test_undecided_and_recently_changed_contenders_come_first_if_not_all_fit() -
 def test_no_line_is_wider_and_no_region_taller_than_the_terminal(width: int, height: int, encoding: str) -> None:
     watched = Watched(width=width, height=height, encoding=encoding)
     with watched.progress:
-        one = Context(number=1, levels=(("データ", "大きい" * 20),), comparison=ASKED)
+        one = Context(number=1, levels=(("データ", "大きい" * 20),), comparison=REQUESTED)
         after_a_block(watched, one, looks={1: look()})
         before = len(watched.written)
         watched.step(one, 6, Phase.MEASURE, window=1)
@@ -259,7 +259,7 @@ def test_names_that_differ_at_the_end_remain_distinct_on_a_narrow_terminal() -> 
 def test_nothing_is_drawn_during_a_window() -> None:
     watched = Watched()
     with watched.progress:
-        watched.progress.begin_blocks(context(), ASKED)
+        watched.progress.begin_blocks(context(), REQUESTED)
         watched.step(context(), 1, Phase.START)
         watched.step(context(), 1, Phase.WARM_UP)
         for window in range(1, 5):
@@ -280,7 +280,7 @@ def test_nothing_is_drawn_during_a_window() -> None:
 def test_windows_in_quick_succession_are_drawn_once_a_second() -> None:
     watched = Watched()
     with watched.progress:
-        watched.progress.begin_blocks(context(), ASKED)
+        watched.progress.begin_blocks(context(), REQUESTED)
         watched.step(context(), 1, Phase.START)
         before = watched.written.count("block 1:")
         for window in range(1, 101):
@@ -292,7 +292,7 @@ def test_windows_in_quick_succession_are_drawn_once_a_second() -> None:
 def test_a_warm_up_after_a_short_start_is_shown() -> None:
     watched = Watched()
     with watched.progress:
-        watched.progress.begin_blocks(context(), ASKED)
+        watched.progress.begin_blocks(context(), REQUESTED)
         watched.progress.at("asking {arm} for its plans", arm="17.8")
         assert watched.screen[-1] == "asking 17.8 for its plans"
         watched.progress.step(context(), 1, 1, Phase.START, 0)
@@ -319,17 +319,17 @@ def test_attribution_does_not_change_a_verdict() -> None:
 def test_results_of_an_earlier_run_are_in_the_table() -> None:
     watched = Watched()
     with watched.progress:
-        watched.progress.resumed(context(1, "low"), ASKED, {1: look(Verdict.SLOWER)})
-        watched.progress.begin_blocks(context(2, "high"), ASKED)
+        watched.progress.resumed(context(1, "low"), REQUESTED, {1: look(Verdict.SLOWER)})
+        watched.progress.begin_blocks(context(2, "high"), REQUESTED)
         watched.step(context(2, "high"), 1, Phase.START)
         assert watched.screen[-1].startswith("17.8  load=low  ▼ slower")
 
 
 def test_control_characters_in_names_are_escaped() -> None:
     watched = Watched()
-    asked = comparison(labels=("a", "b\x1b]0;mine\x07\n\x1b[2Jc"))
+    requested = comparison(labels=("a", "b\x1b]0;mine\x07\n\x1b[2Jc"))
     with watched.progress:
-        watched.progress.begin_blocks(context(), asked)
+        watched.progress.begin_blocks(context(), requested)
         watched.progress.block_finished(context(), rate_block(1, 1.0, 1.0), {1: look()}, 1.0)
         watched.step(context(), 2, Phase.START)
         watched.wait(2)
@@ -343,7 +343,7 @@ def test_control_characters_in_names_are_escaped() -> None:
 def test_a_region_that_was_wrapped_is_erased_completely() -> None:
     watched = Watched(width=60)
     with watched.progress:
-        watched.progress.begin_blocks(context(), ASKED)
+        watched.progress.begin_blocks(context(), REQUESTED)
         watched.step(context(), 1, Phase.MEASURE, window=1)
         before = len(watched.written)
         watched.step(context(), 1, Phase.MEASURE, window=2)
@@ -395,18 +395,18 @@ def test_a_failed_trial_is_a_permanent_line() -> None:
     watched = Watched()
     block = Block(number=3, trials={}, failures=(FailedTrial(arm=1, phase=Phase.MEASURE, words="ERROR: no {x}"),))
     with watched.progress:
-        watched.progress.begin_blocks(context(), ASKED)
+        watched.progress.begin_blocks(context(), REQUESTED)
         watched.progress.block_finished(context(), block, {}, 1.0)
     assert watched.screen[-1] == "block 3: a trial of 17.8 failed: ERROR: no {x}"
 
 
 def test_an_operation_shows_its_repetition_and_the_progress_of_the_server() -> None:
     watched = Watched()
-    asked = comparison(workload=vacuum())
-    one = Context(number=1, levels=(), comparison=asked)
+    requested = comparison(workload=vacuum())
+    one = Context(number=1, levels=(), comparison=requested)
     unbounded = replace(look(), interim_result=replace(look().interim_result, interval=UNBOUNDED))
     with watched.progress:
-        watched.progress.begin_blocks(one, asked)
+        watched.progress.begin_blocks(one, requested)
         for phase in Phase:
             watched.progress.step(one, 1, 1, phase, int(phase is Phase.MEASURE))
         assert watched.screen[-1] == "block 1: running the operation on 17.8"
@@ -432,13 +432,13 @@ def test_the_language_of_progress_does_not_affect_other_code(
 @pytest.mark.parametrize("is_terminal", [False, True])
 def test_lines_of_progress_contain_no_password(is_terminal: bool) -> None:  # noqa: FBT001 - parametrised
     file = io.StringIO()
-    context = Context(number=1, levels=(), comparison=ASKED)
+    context = Context(number=1, levels=(), comparison=REQUESTED)
     failure = FailedTrial(
         arm=1, phase=Phase.MEASURE, words="a://u:Geheim99@h: LINE 1: ALTER ROLE u PASSWORD 'Geheim99'"
     )
     with TerminalProgress(SafeConsole(file=file, force_terminal=is_terminal, width=200)) as progress:
         progress.say("skipped: archive_command=PGPASSWORD=Geheim99 cp")
-        progress.begin_blocks(context, ASKED)
+        progress.begin_blocks(context, REQUESTED)
         progress.doing("17.8: password=Geheim99")
         progress.block_finished(context, Block(number=1, trials={}, failures=(failure,)), {}, 44.0)
     assert "Geheim99" not in file.getvalue()

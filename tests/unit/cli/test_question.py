@@ -14,7 +14,7 @@ from pgversus.study.workload import Operation, PgbenchWorkload, QueryMode, Scrip
 OPERATION = ("--operation", "VACUUM pgbench_accounts")
 
 
-def asked(*arguments: str) -> Comparison:
+def requested(*arguments: str) -> Comparison:
     """Return the comparison of this command line, with point lookups unless it names another workload."""
     work = () if {"-f", "-b", "-S", "-N", "--operation", "--command"} & {*arguments} else ("-S",)
     with compare.make_context("compare", [*arguments, *work]) as context:
@@ -28,12 +28,12 @@ def of_load(comparison: Comparison) -> PgbenchWorkload:
 
 def refused(*arguments: str) -> StudyError:
     with pytest.raises(StudyError) as caught:
-        asked(*arguments)
+        requested(*arguments)
     return caught.value
 
 
 def test_two_servers_and_a_builtin_script_are_a_complete_question() -> None:
-    found = asked("16", "17", "-b", "tpcb-like")
+    found = requested("16", "17", "-b", "tpcb-like")
     assert [arm.label for arm in found.arms] == ["16", "17"]
     assert of_load(found).scripts == (Script(name="tpcb-like"),)
     assert found.dataset.is_empty
@@ -54,20 +54,20 @@ def test_there_is_no_default_workload(flags: tuple[str, ...]) -> None:
 
 
 def test_clients_and_threads_have_their_own_names_besides_those_of_pgbench() -> None:
-    found = asked("16", "17", "--clients", "4", "--threads", "2")
-    assert found.workload == asked("16", "17", "--client", "4", "--jobs", "2").workload
+    found = requested("16", "17", "--clients", "4", "--threads", "2")
+    assert found.workload == requested("16", "17", "--client", "4", "--jobs", "2").workload
     assert (of_load(found).clients, of_load(found).threads) == (4, 2)
 
 
 def test_there_is_one_thread_per_client_up_to_the_number_of_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})
-    assert [of_load(asked("16", "17", "-c", clients)).threads for clients in ("1", "2", "3", "8")] == [1, 2, 3, 3]
+    assert [of_load(requested("16", "17", "-c", clients)).threads for clients in ("1", "2", "3", "8")] == [1, 2, 3, 3]
 
 
 def test_flags_have_the_same_meaning_as_in_pgbench(tmp_path: Path) -> None:
     script = tmp_path / "a.sql"
     script.write_text("SELECT :n;\n")
-    comparison = asked(
+    comparison = requested(
         *("16", "17", "-b", "simple@2", "-f", f"{script}@3", "-S", "-N", "-c", "8", "-j", "2", "-M", "prepared"),
         *("-D", "n=1", "-s", "10", "-i", "-n"),
     )
@@ -84,13 +84,13 @@ def test_flags_have_the_same_meaning_as_in_pgbench(tmp_path: Path) -> None:
 
 
 def test_threads_are_limited_to_the_number_of_clients_as_in_pgbench() -> None:
-    assert of_load(asked("16", "17", "-c", "4", "-j", "8")).threads == 4
+    assert of_load(requested("16", "17", "-c", "4", "-j", "8")).threads == 4
 
 
 def test_setup_files_are_identified_by_their_content(tmp_path: Path) -> None:
     setup = tmp_path / "setup.sql"
     setup.write_bytes(b"CREATE TABLE t ();")
-    dataset = asked("16", "17", "--setup", str(setup)).dataset
+    dataset = requested("16", "17", "--setup", str(setup)).dataset
     assert dataset.pgbench_scale is None
     assert dataset.setup_files[0].path == str(setup)
     assert dataset.setup_files[0].sha256 == hashlib.sha256(b"CREATE TABLE t ();").hexdigest()
@@ -98,11 +98,11 @@ def test_setup_files_are_identified_by_their_content(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("flags", "scale"), [(("-i",), 1), (("-i", "-s", "10"), 10), (("-s", "10"), None)])
 def test_pgbench_tables_are_created_only_if_requested(flags: tuple[str, ...], scale: int | None) -> None:
-    assert asked("16", "17", *flags).dataset.pgbench_scale == scale
+    assert requested("16", "17", *flags).dataset.pgbench_scale == scale
 
 
 def test_with_a_rate_the_verdict_is_on_p95_latency_with_its_own_margin() -> None:
-    design = asked("16", "17", "-R", "50").design
+    design = requested("16", "17", "-R", "50").design
     assert design.metric is Metric.LATENCY_P95
     assert design.margin == 0.05
 
@@ -114,23 +114,23 @@ def test_tps_is_rejected_as_metric_with_a_rate() -> None:
 @pytest.mark.parametrize("word", METRICS)
 def test_every_metric_can_be_selected_by_name(word: str) -> None:
     work = OPERATION if METRICS[word] is Metric.TIME else ()
-    assert asked("16", "17", *work, "--metric", word).design.metric is METRICS[word]
+    assert requested("16", "17", *work, "--metric", word).design.metric is METRICS[word]
     assert not word.endswith("_s")
 
 
 def test_the_design_follows_the_flags() -> None:
-    design = asked("16", "17", "--margin", "3%", "--budget", "2h", "--max-blocks", "20", "--seed", "5").design
+    design = requested("16", "17", "--margin", "3%", "--budget", "2h", "--max-blocks", "20", "--seed", "5").design
     assert (design.margin, design.budget_s, design.max_blocks, design.seed) == (0.03, 7200, 20, 5)
 
 
 def test_a_fixed_number_of_blocks_excludes_limits() -> None:
-    assert asked("16", "17", "--blocks", "12").design.fixed_blocks == 12
+    assert requested("16", "17", "--blocks", "12").design.fixed_blocks == 12
     assert refused("16", "17", "--blocks", "12", "--budget", "5m").slug == "study-two-designs"
     assert refused("16", "17", "--blocks", "12", "--max-blocks", "20").slug == "study-two-designs"
 
 
 def test_a_window_is_a_whole_number_of_seconds() -> None:
-    design = asked("16", "17", "--window", "3s").design
+    design = requested("16", "17", "--window", "3s").design
     assert (design.window_s, design.window_is_given) == (3.0, True)
     error = refused("16", "17", "--window", "2.5s")
     assert error.slug == "study-bad-window"
@@ -139,21 +139,21 @@ def test_a_window_is_a_whole_number_of_seconds() -> None:
 
 
 def test_without_a_seed_a_random_one_is_drawn() -> None:
-    seeds = {asked("16", "17").design.seed for _ in range(5)}
+    seeds = {requested("16", "17").design.seed for _ in range(5)}
     assert len(seeds) > 1
     assert all(0 <= seed < 2**31 for seed in seeds)
-    assert asked("16", "17", "--seed", "0").design.seed == 0
+    assert requested("16", "17", "--seed", "0").design.seed == 0
 
 
 def test_levels_of_a_setting_are_arms_of_one_server() -> None:
-    found = asked("17", "--set", "work_mem=4MB,64MB", "--set", "jit=off")
+    found = requested("17", "--set", "work_mem=4MB,64MB", "--set", "jit=off")
     assert [arm.label for arm in found.arms] == ["work_mem=4MB", "work_mem=64MB"]
     assert found.factors == ("work_mem",)
     assert refused("17", "--set", "jit=on,off", "--set", "JIT=on").slug == "study-repeated-setting"
 
 
 def test_a_password_never_becomes_part_of_a_label() -> None:
-    found = asked("postgresql://me:secret@db.example:5433/app", "17")
+    found = requested("postgresql://me:secret@db.example:5433/app", "17")
     assert found.baseline.label == "db.example:5433/app"
     assert isinstance(found.baseline.server, RunningServer)
     assert "secret" not in "".join(arm.label for arm in found.arms)
@@ -204,7 +204,7 @@ def test_a_script_that_is_not_utf8_is_rejected(tmp_path: Path) -> None:
 def test_an_operation_has_prepared_data_and_is_judged_by_its_time(tmp_path: Path) -> None:
     dirty = tmp_path / "dirty.sql"
     dirty.write_bytes(b"DELETE FROM t;")
-    found = asked(
+    found = requested(
         *("15.10", "16.6", *OPERATION, "--operation", "VACUUM pgbench_accounts;", "--verify", "SELECT true"),
         *("--prepare", str(dirty), "-D", "dead=70", "-i", "-s", "10"),
     )
@@ -222,7 +222,7 @@ def test_an_operation_has_prepared_data_and_is_judged_by_its_time(tmp_path: Path
 
 
 def test_a_program_can_be_an_operation() -> None:
-    found = asked("16", "17", "--command", "pg_dump -Fc -f 'db dump'").workload
+    found = requested("16", "17", "--command", "pg_dump -Fc -f 'db dump'").workload
     steps = (Step(name="pg_dump", program=("pg_dump", "-Fc", "-f", "db dump")),)
     assert found == Operation(name="pg_dump", steps=steps)
 
@@ -241,12 +241,14 @@ def test_a_pgbench_variable_with_a_password_is_rejected_and_not_repeated(variabl
 
 
 def test_a_number_is_not_a_secret_whatever_its_name() -> None:
-    assert of_load(asked("16", "17", "-S", "-D", "client_key=7")).variables == (("client_key", "7"),)
+    assert of_load(requested("16", "17", "-S", "-D", "client_key=7")).variables == (("client_key", "7"),)
 
 
 def test_labels_of_settings_contain_no_password() -> None:
     commands = "PGPASSWORD=Geheim99 gzip,PGPASSWORD=Geheim99 lz4,PGPASSWORD=Geheim98 lz4"
-    found = asked("17", "-S", "--set", f"archive_command={commands}", "--set", "ssl_passphrase_command=echo Geheim99")
+    found = requested(
+        "17", "-S", "--set", f"archive_command={commands}", "--set", "ssl_passphrase_command=echo Geheim99"
+    )
     assert [arm.label for arm in found.arms] == [
         "archive_command=PGPASSWORD=... gzip",
         "archive_command=PGPASSWORD=... lz4",
@@ -256,7 +258,7 @@ def test_labels_of_settings_contain_no_password() -> None:
 
 
 def test_the_name_of_an_operation_is_its_statement_without_the_password() -> None:
-    found = asked("16", "17", "--operation", "ALTER ROLE u PASSWORD 'Geheim99'").workload
+    found = requested("16", "17", "--operation", "ALTER ROLE u PASSWORD 'Geheim99'").workload
     assert isinstance(found, Operation)
     assert found.name == "ALTER ROLE u PASSWORD ..."
     assert found.steps[0].sql == "ALTER ROLE u PASSWORD 'Geheim99'"

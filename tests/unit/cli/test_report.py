@@ -122,9 +122,9 @@ def test_the_text_of_a_file_is_available_while_the_file_is_unchanged(tmp_path: P
 def test_the_text_of_a_file_is_shown_without_passwords(tmp_path: Path) -> None:
     file = tmp_path / "a.sql"
     file.write_text("ALTER ROLE u PASSWORD 'Geheim99';\nVACUUM;\n")
-    asked = setup_file(str(file), file.read_bytes())
-    stored = SetupFile(path=str(file), sha256=asked.hidden_sha256 or "")
-    for one in (asked, stored):
+    requested = setup_file(str(file), file.read_bytes())
+    stored = SetupFile(path=str(file), sha256=requested.hidden_sha256 or "")
+    for one in (requested, stored):
         assert unchanged_text(one) == "ALTER ROLE u PASSWORD ...;\nVACUUM;\n"
     file.write_text("ALTER ROLE u PASSWORD 'Geheim99';\nVACUUM FULL;\n")
     assert unchanged_text(stored) is None

@@ -30,7 +30,7 @@ def test_cached_snapshots_are_removed_for_a_study_only_when_it_runs(
         assert len(list(cache.snapshots.iterdir())) == left
         assert said == ([words] if words else [])
         said.clear()
-    for refuse in (check_room, lambda asked, of: make_room(asked, of, said.append)):
+    for refuse in (check_room, lambda requested, of: make_room(requested, of, said.append)):
         with pytest.raises(HostError) as caught:
             refuse(needs(5000), cache)
         assert (caught.value.slug, caught.value.found) == ("host-no-room", "2 kB free")

@@ -12,8 +12,8 @@ from tests.builders import comparison, rate_block
 
 def state(number: int, *ratios: float, fixed: int | None = None) -> ContextState:
     """A context state with a block of 10 seconds for each ratio."""
-    asked = comparison(design=Design(fixed_blocks=fixed, seed=7))
-    made = ContextState(Context(number=number, levels=(), comparison=asked), 1)
+    requested = comparison(design=Design(fixed_blocks=fixed, seed=7))
+    made = ContextState(Context(number=number, levels=(), comparison=requested), 1)
     for block, ratio in enumerate(ratios, 1):
         made.take(rate_block(block, 100.0, 100.0 * ratio)._replace(wall_s=10.0))
     return made
@@ -65,19 +65,19 @@ def test_a_look_reports_blocks_until_the_first_look_and_then_until_an_answer() -
 
 
 def test_the_estimate_of_a_context_is_computed_once_for_each_number_of_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[int] = []
+    requested: list[int] = []
 
     def forecast(*_: object) -> int:
-        asked.append(1)
+        requested.append(1)
         return 9
 
     monkeypatch.setattr("pgversus.engine.context_state.blocks_to_decide", forecast)
     one = state(1, *UNDECIDED)
     assert [one.seconds_left, one.seconds_left] == [50.0, 50.0]
-    assert len(asked) == 1
+    assert len(requested) == 1
     one.take(rate_block(5, 100.0, 101.0)._replace(wall_s=10.0))
     assert one.seconds_left == 40.0
-    assert len(asked) == 2
+    assert len(requested) == 2
 
 
 def test_no_estimate_is_computed_without_an_observer() -> None:

@@ -199,9 +199,11 @@ class Ended:
 
 
 def study(contexts: int, arms: int = 2, **design: object) -> list[ContextState]:
-    asked = comparison(arms, **design)
+    requested = comparison(arms, **design)
     return [
-        ContextState(Context(number=number, levels=(("load", str(number)),), comparison=asked), contexts * (arms - 1))
+        ContextState(
+            Context(number=number, levels=(("load", str(number)),), comparison=requested), contexts * (arms - 1)
+        )
         for number in range(1, contexts + 1)
     ]
 
@@ -226,9 +228,9 @@ def run_all(
     )
 
 
-def run(asked: Comparison, host: Pretended, kept: list[tuple[int, Block]] | None = None) -> Ended:
-    state = ContextState(Context(number=1, levels=(), comparison=asked), len(asked.contenders))
-    reason = run_all([state], PretendedSite(host), kept, asked.design.budget_s)
+def run(requested: Comparison, host: Pretended, kept: list[tuple[int, Block]] | None = None) -> Ended:
+    state = ContextState(Context(number=1, levels=(), comparison=requested), len(requested.contenders))
+    reason = run_all([state], PretendedSite(host), kept, requested.design.budget_s)
     return Ended(state, state.stopped or reason)
 
 
@@ -379,9 +381,9 @@ def test_a_failure_of_the_host_ends_the_run_and_one_of_an_arm_only_its_trial(act
 
 def test_an_arm_that_keeps_failing_is_invalid_and_the_others_are_decided() -> None:
     host = Pretended({0: 100.0, 1: 150.0, 2: 150.0}, fails=lambda action, arm, _block: (action, arm) == ("start", 1))
-    asked = comparison(3)
-    ended = run(asked, host)
-    results = analyse(ended.state.samples, asked, ended.state.rule, frozenset(ended.state.invalid)).results
+    requested = comparison(3)
+    ended = run(requested, host)
+    results = analyse(ended.state.samples, requested, ended.state.rule, frozenset(ended.state.invalid)).results
     assert [result.verdict for result in results] == [Verdict.INVALID, Verdict.FASTER]
     assert sum(len(block.failures) for block in ended.blocks) == MOST_FAILURES_IN_A_ROW
     assert ended.stopped is StopReason.DECIDED
@@ -480,9 +482,9 @@ def test_a_context_that_cannot_be_prepared_has_a_message_and_the_others_continue
 
 def on_server(state: ContextState, server: ServerName) -> ContextState:
     """The comparison with its last arm on this server."""
-    asked = state.comparison
-    arms = (*asked.arms[:-1], replace(asked.arms[-1], server=server))
-    return ContextState(replace(state.context, comparison=replace(asked, arms=arms)), 1)
+    requested = state.comparison
+    arms = (*requested.arms[:-1], replace(requested.arms[-1], server=server))
+    return ContextState(replace(state.context, comparison=replace(requested, arms=arms)), 1)
 
 
 def killed(kind: type[PgversusError], words: str) -> PgversusError:

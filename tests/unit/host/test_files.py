@@ -17,15 +17,15 @@ from pgversus.host.files import first_change, is_linked, manifest, take_tree, tr
 
 @pytest.mark.parametrize(("code", "way"), [(0, "reflink"), (1, "copy")])
 def test_the_way_of_copying_is_that_of_cp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, way: str) -> None:
-    asked = []
+    calls = []
 
     def run(arguments: list[str]) -> Finished:
-        asked.append((arguments[1], Path(arguments[-2]).stat().st_size > 4096))
+        calls.append((arguments[1], Path(arguments[-2]).stat().st_size > 4096))
         return Finished(exit_code=code, stdout="", stderr="", cpu_s=0.0, cpu_user_s=0.0)
 
     monkeypatch.setattr(files, "run", run)
     assert way_of_copying(tmp_path) == way
-    assert asked == [("--reflink=always", True)]
+    assert calls == [("--reflink=always", True)]
     assert list(tmp_path.iterdir()) == []
 
 

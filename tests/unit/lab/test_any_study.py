@@ -103,9 +103,9 @@ class WrittenContext:
         pass
 
 
-def check_runs(asked: Study, testbed: Written) -> int:
+def check_runs(requested: Study, testbed: Written) -> int:
     """Number of its blocks."""
-    states = [ContextState(context, asked.verdicts) for context in asked.contexts]
+    states = [ContextState(context, requested.verdicts) for context in requested.contexts]
     numbers: Counter[int] = Counter()
 
     def keep(state: ContextState, block: Block) -> None:
@@ -124,7 +124,7 @@ def check_runs(asked: Study, testbed: Written) -> int:
     run_contexts(
         states,
         testbed,
-        seed=asked.seed,
+        seed=requested.seed,
         budget_s=1e9,
         clock=testbed.clock,
         progress=NoProgress(),
@@ -142,8 +142,8 @@ def test_each_open_arm_runs_once_in_each_round_of_each_block(seed: int) -> None:
     blocks = 0
     while not blocks:
         try:
-            asked = study(near_a_good_one(rng))
+            requested = study(near_a_good_one(rng))
         except StudyFileError:
             continue
-        if len(asked.contexts) <= MOST_CONTEXTS and asked.contexts[0].comparison.design.rounds <= MOST_ACTIONS:
-            blocks = check_runs(asked, Written(rng))
+        if len(requested.contexts) <= MOST_CONTEXTS and requested.contexts[0].comparison.design.rounds <= MOST_ACTIONS:
+            blocks = check_runs(requested, Written(rng))

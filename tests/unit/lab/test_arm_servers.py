@@ -32,7 +32,7 @@ def test_copies_are_removed_after_a_crash_and_after_a_write(
         return server.arm.index == writer
 
     monkeypatch.setattr(arm_servers, "wrote_since", wrote_since)
-    asked = ServerSet(servers)
-    asked._written_before.update({0: 5, 1: 5})
-    asked.stop_all(writes=False)
+    requested = ServerSet(servers)
+    requested._written_before.update({0: 5, 1: 5})
+    requested.stop_all(writes=False)
     assert [server.forgotten for server in servers] == [forgets, forgets]

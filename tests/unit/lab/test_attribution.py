@@ -45,10 +45,10 @@ def measured(folder: Path, of: Study, effects: list[float], plans: CapturedPlans
     facts = {"host": {"cpus": 2}, "client": {"version": "18.6", "origin": "made up"}, "budget_s": of.budget_s}
     results = Results.begin(folder, of.fact, of.contexts, {**facts, "ended": "decided"})
     for context, effect in zip(of.contexts, effects, strict=True):
-        asked = context.comparison
+        requested = context.comparison
         found = Preparation(
-            design=asked.design,
-            arms=(ARM,) * len(asked.arms),
+            design=requested.design,
+            arms=(ARM,) * len(requested.arms),
             differences=(),
             writes=False,
             connect_allowance_s=0,
@@ -56,7 +56,7 @@ def measured(folder: Path, of: Study, effects: list[float], plans: CapturedPlans
         )
         results.add_preparation(context.number, found, None)
         for number in range(1, 9):
-            rates = [1000.0 + number, *(effect * 1000.0 + arm for arm in range(1, len(asked.arms)))]
+            rates = [1000.0 + number, *(effect * 1000.0 + arm for arm in range(1, len(requested.arms)))]
             results.add_block(context.number, rate_block(number, *rates)._replace(wall_s=10.0))
     results.close()
 
@@ -65,11 +65,11 @@ class Measuring:
     """Fake servers: record the studies, with the old plans as slow as the baseline."""
 
     def __init__(self, act: Callable[[], None] = lambda: None) -> None:
-        self.asked: list[Study] = []
+        self.requested: list[Study] = []
         self._act = act
 
     def __call__(self, of: Study, folder: Path) -> StopReason:
-        self.asked.append(of)
+        self.requested.append(of)
         self._act()
         (context,) = of.contexts
         design = context.comparison.design
@@ -92,13 +92,13 @@ class Measuring:
 
 
 def test_decided_contender_with_a_restorable_plan_is_measured_once(tmp_path: Path) -> None:
-    asked = study(3)
-    measured(tmp_path, asked, [2.0, 1.0, 0.5], plans_of(OLD, NEW, undone_by=OFF))
+    requested = study(3)
+    measured(tmp_path, requested, [2.0, 1.0, 0.5], plans_of(OLD, NEW, undone_by=OFF))
     measuring = Measuring()
-    assert attribute(asked, tmp_path, measuring, NoProgress()) == {}
-    assert [one.contexts[0].levels for one in measuring.asked] == [(("load", "c1"),), (("load", "c3"),)]
-    assert attribute(asked, tmp_path, measuring, NoProgress()) == {}
-    assert len(measuring.asked) == 2
+    assert attribute(requested, tmp_path, measuring, NoProgress()) == {}
+    assert [one.contexts[0].levels for one in measuring.requested] == [(("load", "c1"),), (("load", "c3"),)]
+    assert attribute(requested, tmp_path, measuring, NoProgress()) == {}
+    assert len(measuring.requested) == 2
     first, second, third = read_answer(tmp_path).answers
     assert second.attributed == {}
     for one in (first, third):
@@ -112,34 +112,34 @@ def test_nothing_is_measured_without_a_restorable_plan(tmp_path: Path, plans: Ca
     measured(tmp_path, study(), [2.0], plans)
     measuring = Measuring()
     assert attribute(study(), tmp_path, measuring, NoProgress()) == {}
-    assert measuring.asked == []
+    assert measuring.requested == []
 
 
 def test_too_little_time_for_enough_blocks_is_reported(tmp_path: Path) -> None:
-    asked = replace(study(), budget_s=59.0)
-    measured(tmp_path, asked, [2.0], plans_of(OLD, NEW, undone_by=OFF))
-    assert "no room" in attribute(asked, tmp_path, Measuring(), NoProgress())["1-1"]
+    requested = replace(study(), budget_s=59.0)
+    measured(tmp_path, requested, [2.0], plans_of(OLD, NEW, undone_by=OFF))
+    assert "no room" in attribute(requested, tmp_path, Measuring(), NoProgress())["1-1"]
 
 
 def test_little_time_means_fewer_blocks(tmp_path: Path) -> None:
-    asked = replace(study(), budget_s=75.0)
-    measured(tmp_path, asked, [2.0], plans_of(OLD, NEW, undone_by=OFF))
+    requested = replace(study(), budget_s=75.0)
+    measured(tmp_path, requested, [2.0], plans_of(OLD, NEW, undone_by=OFF))
     measuring = Measuring()
-    attribute(asked, tmp_path, measuring, NoProgress())
+    attribute(requested, tmp_path, measuring, NoProgress())
     # Three trials of 5 seconds in each block.
-    assert [one.contexts[0].comparison.design.fixed_blocks for one in measuring.asked] == [5]
+    assert [one.contexts[0].comparison.design.fixed_blocks for one in measuring.requested] == [5]
 
 
 def test_a_failed_attribution_is_reported_and_the_others_continue(tmp_path: Path) -> None:
-    asked = study(2)
-    measured(tmp_path, asked, [2.0, 2.0], plans_of(OLD, NEW, undone_by=OFF))
+    requested = study(2)
+    measured(tmp_path, requested, [2.0, 2.0], plans_of(OLD, NEW, undone_by=OFF))
     errors = [WorkloadError("the old plan was not restored", slug="s", where="q", found="f", expected="e", to_do="t")]
 
     def fail_once() -> None:
         if errors:
             raise errors.pop()
 
-    found = attribute(asked, tmp_path, Measuring(fail_once), NoProgress())
+    found = attribute(requested, tmp_path, Measuring(fail_once), NoProgress())
     assert found == {"1-1": "the old plan was not restored (q): f"}
     results = Results(tmp_path)
     results.add_fact(NOT_ATTRIBUTED, found)
@@ -216,16 +216,16 @@ def test_changed_plans_are_restored_together_or_not_at_all(
 def test_uris_of_external_servers_come_from_the_study_not_the_results(tmp_path: Path) -> None:
     """URIs in results lack users and passwords."""
     uris = ("postgresql://me:secret@db.example/old", "postgresql://me:secret@db.example/new")
-    asked = study()
-    (context,) = asked.contexts
+    requested = study()
+    (context,) = requested.contexts
     arms = tuple(
         replace(arm, server=RunningServer(uri=uri)) for arm, uri in zip(context.comparison.arms, uris, strict=True)
     )
-    asked = replace(asked, contexts=(replace(context, comparison=replace(context.comparison, arms=arms)),))
-    measured(tmp_path, without_secrets(asked), [2.0], plans_of(OLD, NEW, undone_by=OFF))
+    requested = replace(requested, contexts=(replace(context, comparison=replace(context.comparison, arms=arms)),))
+    measured(tmp_path, without_secrets(requested), [2.0], plans_of(OLD, NEW, undone_by=OFF))
     measuring = Measuring()
-    attribute(asked, tmp_path, measuring, NoProgress())
-    (one,) = measuring.asked
+    attribute(requested, tmp_path, measuring, NoProgress())
+    (one,) = measuring.requested
     assert [arm.server for arm in one.contexts[0].comparison.arms] == [
         RunningServer(uri=uris[1]),
         RunningServer(uri=uris[0]),
@@ -234,9 +234,9 @@ def test_uris_of_external_servers_come_from_the_study_not_the_results(tmp_path: 
 
 
 def test_a_different_rewrite_is_measured_again(tmp_path: Path) -> None:
-    asked = study(workload=replace(WORKLOAD, rewrite=REWRITE))
-    measured(tmp_path, asked, [2.0], plans_of(OLD, NEW))
-    attribute(asked, tmp_path, Measuring(), NoProgress())
+    requested = study(workload=replace(WORKLOAD, rewrite=REWRITE))
+    measured(tmp_path, requested, [2.0], plans_of(OLD, NEW))
+    attribute(requested, tmp_path, Measuring(), NoProgress())
     other = study(workload=replace(WORKLOAD, rewrite=replace(REWRITE, text="SELECT 2;")))
     again: list[Study] = []
 
@@ -244,26 +244,26 @@ def test_a_different_rewrite_is_measured_again(tmp_path: Path) -> None:
         again.append(of)
         return StopReason.BLOCKS
 
-    attribute(asked, tmp_path, note, NoProgress())
+    attribute(requested, tmp_path, note, NoProgress())
     assert again == []
     attribute(other, tmp_path, note, NoProgress())
     assert len(again) == 1
 
 
 def test_finished_attributions_leave_the_time_to_the_others(tmp_path: Path) -> None:
-    asked = replace(study(2), budget_s=240.0)
-    measured(tmp_path, asked, [2.0, 2.0], plans_of(OLD, NEW, undone_by=OFF))
+    requested = replace(study(2), budget_s=240.0)
+    measured(tmp_path, requested, [2.0, 2.0], plans_of(OLD, NEW, undone_by=OFF))
     first = Measuring()
 
     def only_the_first(of: Study, folder: Path) -> StopReason:
-        if first.asked:
+        if first.requested:
             raise KeyboardInterrupt
         return first(of, folder)
 
-    attribute(asked, tmp_path, only_the_first, NoProgress())
+    attribute(requested, tmp_path, only_the_first, NoProgress())
     second = Measuring()
-    attribute(asked, tmp_path, second, NoProgress())
-    assert [one.contexts[0].comparison.design.fixed_blocks for one in (*first.asked, *second.asked)] == [8, 8]
+    attribute(requested, tmp_path, second, NoProgress())
+    assert [one.contexts[0].comparison.design.fixed_blocks for one in (*first.requested, *second.requested)] == [8, 8]
 
 
 def test_a_reason_from_an_earlier_run_does_not_hide_later_results(tmp_path: Path) -> None:
@@ -296,4 +296,4 @@ def test_a_finished_attribution_stays_when_block_sizes_change(tmp_path: Path) ->
     results.close()
     measuring = Measuring()
     assert attribute(study(), tmp_path, measuring, NoProgress()) == {}
-    assert measuring.asked == []
+    assert measuring.requested == []

@@ -54,9 +54,9 @@ def running(version: str = f"PostgreSQL 17.8 on x86_64, compiled by {COMPILER}, 
 
 
 def test_build_properties_that_a_server_reports_are_stored() -> None:
-    asked = {name: SETTINGS[name] for name in ("block_size", "wal_block_size", "segment_size", "debug_assertions")}
-    assert compiled_in(running()) == asked
-    assert compiled_in(running(CONFIGURE="--with-icu")) == {**asked, "CONFIGURE": "--with-icu"}
+    expected = {name: SETTINGS[name] for name in ("block_size", "wal_block_size", "segment_size", "debug_assertions")}
+    assert compiled_in(running()) == expected
+    assert compiled_in(running(CONFIGURE="--with-icu")) == {**expected, "CONFIGURE": "--with-icu"}
 
 
 @pytest.mark.parametrize(
@@ -152,12 +152,12 @@ def difference(kind: str, name: str) -> Difference:
     ],
 )
 def test_only_requested_differences_are_dropped(options: BuildOptions, follow: list[tuple[str, str]]) -> None:
-    asked = [difference(*one) for one in follow]
+    requested = [difference(*one) for one in follow]
     others = [difference("setting", "jit"), difference("build", "--with-icu"), difference("setting", "libraries")]
     arms = [build(options), FETCHED, None]
-    assert drop_requested_differences([*asked, *others], arms) == tuple(others)
+    assert drop_requested_differences([*requested, *others], arms) == tuple(others)
     alike = [build(options), build(options)]
-    assert drop_requested_differences([*asked, *others], alike) == (*asked, *others)
+    assert drop_requested_differences([*requested, *others], alike) == (*requested, *others)
 
 
 def test_options_common_to_all_arms_drop_no_differences() -> None:

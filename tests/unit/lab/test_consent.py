@@ -130,9 +130,9 @@ def test_consent_to_one_profile_does_not_cover_one_that_requests_more(folder: Pa
         f"{DUMP}[profiles.quick.design]\nbudget = '1h'\n[profiles.full.workload]\ncommand = 'rm -rf data'\n"
     )
     assert opened(folder, Answers(True)).study.contexts
-    asked = partial(open_study, str(folder), profile="full")
+    requested = partial(open_study, str(folder), profile="full")
     with pytest.raises(StudyError) as caught:
-        opened_with_consent(asked, trust=False, ask=None)
+        opened_with_consent(requested, trust=False, ask=None)
     assert caught.value.found == "runs programs: rm -rf data"
 
 

@@ -66,13 +66,13 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
     return open_study(str(tmp_path / "s.toml")).study
 
 
-def asked(study: Study, tmp_path: Path) -> DryRun:
+def requested(study: Study, tmp_path: Path) -> DryRun:
     """The study after its servers were queried."""
     return dry_run(study, tmp_path / "r", USER, asks_servers=True)
 
 
 def test_treatments_that_a_local_server_does_not_support_are_not_counted(study: Study, tmp_path: Path) -> None:
-    found = asked(study, tmp_path)
+    found = requested(study, tmp_path)
     assert (study.treatments, found.study.treatments) == (4, 2)
     text = dry_run_text(
         found.study,
@@ -89,7 +89,7 @@ def test_treatments_that_a_local_server_does_not_support_are_not_counted(study: 
 
 
 def test_servers_to_be_built_are_listed(study: Study, tmp_path: Path) -> None:
-    found = asked(study, tmp_path)
+    found = requested(study, tmp_path)
     whole = partial(dry_run_text, found.study, found.needs, free_bytes=1, blocks_there=0, results="r")
     lines = whole(downloads=(), to_build=("17+blocksize=16", "./tree@HEAD")).splitlines()
     assert "builds: 17+blocksize=16, ./tree@HEAD (several minutes each, on all processors)" in lines
@@ -111,27 +111,27 @@ def test_a_source_build_that_is_not_cached_is_to_be_built(tmp_path: Path, monkey
     server, file = f"17.8+blocksize=16+cc={compiler}", tmp_path / "s.toml"
     text = file.read_text().replace('compare = "io_method"', 'compare = "server"')
     file.write_text(text.replace(str(tmp_path / "old"), server))
-    found = asked(open_study(str(file)).study, tmp_path)
+    found = requested(open_study(str(file)).study, tmp_path)
     assert (found.to_build, found.downloads) == ((server,), ("source of 17.8",))
 
 
 def test_parts_are_reported_if_there_are_several(study: Study, tmp_path: Path) -> None:
-    needs = asked(study, tmp_path).needs
+    needs = requested(study, tmp_path).needs
 
     def text(parts: int) -> str:
-        asked = replace(needs, parts=parts)
-        return dry_run_text(study, asked, downloads=(), to_build=(), free_bytes=2000, blocks_there=0, results="r")
+        requested = replace(needs, parts=parts)
+        return dry_run_text(study, requested, downloads=(), to_build=(), free_bytes=2000, blocks_there=0, results="r")
 
     assert "at a time" not in text(1)
     assert " at a time (measured in 17 consecutive parts), 2 kB free" in text(17)
 
 
 def test_an_insufficient_budget_is_distinguished_from_a_possible_one(study: Study, tmp_path: Path) -> None:
-    needs = asked(study, tmp_path).needs
+    needs = requested(study, tmp_path).needs
 
     def text(budget_s: float) -> str:
-        asked = replace(needs, least_s=3600.0, most_s=budget_s)
-        return dry_run_text(study, asked, downloads=(), to_build=(), free_bytes=1, blocks_there=0, results="r")
+        requested = replace(needs, least_s=3600.0, most_s=budget_s)
+        return dry_run_text(study, requested, downloads=(), to_build=(), free_bytes=1, blocks_there=0, results="r")
 
     assert "blocks: 1 h (all verdicts known at the first check) to 2 h (budget)" in text(7200.0)
     too_little = "blocks: 15 min, the whole budget, too short for all verdicts (about 1 h for the first checks alone)"
@@ -139,7 +139,7 @@ def test_an_insufficient_budget_is_distinguished_from_a_possible_one(study: Stud
 
 
 def test_a_study_without_disk_space_is_planned_and_refused(study: Study, tmp_path: Path) -> None:
-    found = asked(study, tmp_path)
+    found = requested(study, tmp_path)
     check_disk_space(found)
     with pytest.raises(HostError) as caught:
         check_disk_space(replace(found, needs=replace(found.needs, disk_bytes=1e18)))
@@ -151,7 +151,7 @@ def test_settings_refused_by_a_local_server_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "s.toml"
     file.write_text(file.read_text().replace('if_missing = "skip"', ""))
     with pytest.raises(StudyError) as caught:
-        asked(open_study(str(file)).study, tmp_path)
+        requested(open_study(str(file)).study, tmp_path)
     assert caught.value.slug == "study-setting-refused"
 
 
@@ -162,14 +162,14 @@ def test_an_impossible_results_folder_is_refused(study: Study, tmp_path: Path) -
 
 
 def test_results_of_a_different_study_are_refused_first(study: Study, tmp_path: Path) -> None:
-    possible = asked(study, tmp_path).study
+    possible = requested(study, tmp_path).study
     Results.begin(tmp_path / "r", possible.fact, possible.contexts).close()
-    asked(study, tmp_path)
+    requested(study, tmp_path)
     text = (tmp_path / "s.toml").read_text().replace("select-only", "tpcb-like")
     (tmp_path / "s.toml").write_text(text)
     other = open_study(str(tmp_path / "s.toml")).study
     with pytest.raises(StoreError) as caught:
-        asked(other, tmp_path)
+        requested(other, tmp_path)
     assert caught.value.slug == "store-other-study"
     dry_run(other, tmp_path / "r", USER, restarts=True, asks_servers=True)
 
@@ -236,7 +236,7 @@ def test_a_program_named_by_a_study_runs_only_when_servers_are_queried(tmp_path:
         study = of_servers(tmp_path, server)
         found = dry_run(study, tmp_path / "r", USER)
         assert not marker.exists(), server
-        assert (found.not_asked, found.to_build, found.study) == ((label,), (), study)
+        assert (found.not_queried, found.to_build, found.study) == ((label,), (), study)
         line = f"not queried: {label} (add --ask-servers for versions and settings)"
         assert line in in_words(found).splitlines()
     with suppress(BuildError):
@@ -250,7 +250,7 @@ def in_words(found: DryRun, access: HostAccess = HostAccess()) -> str:  # noqa: 
         found.needs,
         downloads=found.downloads,
         to_build=found.to_build,
-        not_asked=found.not_asked,
+        not_queried=found.not_queried,
         unreachable=found.unreachable,
         access=access,
         free_bytes=found.free_bytes,
@@ -267,7 +267,7 @@ def test_a_custom_compiler_does_not_hide_the_other_servers(tmp_path: Path, monke
     monkeypatch.setattr(build_commands, "_PATH", str(path))
     found = dry_run(of_servers(tmp_path, "17.8+cassert", "17.8+cc=clang-99"), tmp_path / "r", USER)
     assert (found.to_build, found.downloads) == (("17.8+cassert",), ("source of 17.8",))
-    assert found.not_asked == ("17.8+cc=clang-99",)
+    assert found.not_queried == ("17.8+cc=clang-99",)
 
 
 @pytest.mark.usefixtures("cache")
@@ -287,10 +287,10 @@ def test_servers_are_queried_only_on_request_and_without_the_users_password(
     with listening() as server:
         study = of_servers(tmp_path, server.uri)
         found = dry_run(study, tmp_path / "r", USER)
-        assert (server.connections, len(found.not_asked)) == (0, 1)
-        assert found.not_asked[0].startswith("127.0.0.1:")
+        assert (server.connections, len(found.not_queried)) == (0, 1)
+        assert found.not_queried[0].startswith("127.0.0.1:")
         found = dry_run(study, tmp_path / "r", USER, asks_servers=True)
-        assert (server.connections > 0, server.passwords, found.not_asked) == (True, [], ())
+        assert (server.connections > 0, server.passwords, found.not_queried) == (True, [], ())
         assert len(found.unreachable) == 1, "it refuses every login"
         assert f"not reachable: {found.unreachable[0]}" in in_words(found).splitlines()
         dry_run(study, tmp_path / "r", USER, asks_servers=True, is_trusted=True)

@@ -20,18 +20,18 @@ from pgversus.study.study import Context, Study
 from tests.builders import comparison
 
 CONTEXTS = tuple(Context(number=n, levels=(), comparison=comparison()) for n in (1, 2))
-ASKED = Study(name="s", title="t", question="q", contexts=CONTEXTS, seed=7, budget_s=60.0)
+REQUESTED = Study(name="s", title="t", question="q", contexts=CONTEXTS, seed=7, budget_s=60.0)
 
 
-def run(folder: Path, earlier: StoredStudy | None, *, failing: bool, asked: Study = ASKED) -> StoredStudy:
+def run(folder: Path, earlier: StoredStudy | None, *, failing: bool, requested: Study = REQUESTED) -> StoredStudy:
     """A run without measurements, and what it stores."""
     begun: list[Path] = []
-    states = [ContextState(context, 2) for context in asked.contexts]
+    states = [ContextState(context, 2) for context in requested.contexts]
     if failing:
         states[1].fail("it is not there")
     with ExitStack() as stack:
         writer = ResultsWriter(
-            asked, folder, earlier, {"budget_s": 60.0}, begin=lambda: begun.append(folder), stack=stack
+            requested, folder, earlier, {"budget_s": 60.0}, begin=lambda: begun.append(folder), stack=stack
         )
         assert begun == []
         writer.end(StopReason.DECIDED, states)
@@ -41,10 +41,10 @@ def run(folder: Path, earlier: StoredStudy | None, *, failing: bool, asked: Stud
 
 def test_texts_of_a_study_are_updated_on_resume(tmp_path: Path) -> None:
     first = run(tmp_path, None, failing=False)
-    again = replace(ASKED, title="T", question="Q", published="level,tps\n17,1\n", metrics=("wal_bytes",))
-    second = run(tmp_path, first, failing=False, asked=again)
-    assert (first.study, second.study) == (ASKED.fact, again.fact)
-    run(tmp_path, second, failing=False, asked=again)
+    again = replace(REQUESTED, title="T", question="Q", published="level,tps\n17,1\n", metrics=("wal_bytes",))
+    second = run(tmp_path, first, failing=False, requested=again)
+    assert (first.study, second.study) == (REQUESTED.fact, again.fact)
+    run(tmp_path, second, failing=False, requested=again)
     database = sqlite3.connect(tmp_path / FILE_NAME)
     assert database.execute("SELECT count(*) FROM fact WHERE name = 'study'").fetchone() == (2,)
     database.close()

@@ -33,8 +33,8 @@ FOLDER = Path("r")
 PASSWORD = "secret"  # noqa: S105 - must not be found anywhere
 
 
-def study(asked: Comparison | None = None, contexts: int = 2) -> Study:
-    one = asked or comparison()
+def study(requested: Comparison | None = None, contexts: int = 2) -> Study:
+    one = requested or comparison()
     return Study(
         name="s",
         title="t",
@@ -45,7 +45,7 @@ def study(asked: Comparison | None = None, contexts: int = 2) -> Study:
     )
 
 
-def stored(asked: Study, *preparations: Preparation) -> StoredStudy:
+def stored(requested: Study, *preparations: Preparation) -> StoredStudy:
     contexts = tuple(
         StoredContext(
             context=context,
@@ -56,9 +56,9 @@ def stored(asked: Study, *preparations: Preparation) -> StoredStudy:
             latencies=dict,
             is_checked=False,
         )
-        for context, preparation in zip_longest(without_secrets(asked).contexts, preparations)
+        for context, preparation in zip_longest(without_secrets(requested).contexts, preparations)
     )
-    return StoredStudy(study=asked.fact, facts={}, contexts=contexts)
+    return StoredStudy(study=requested.fact, facts={}, contexts=contexts)
 
 
 def prepared(*, writes: bool) -> Preparation:
@@ -79,9 +79,9 @@ def test_the_same_study_is_resumed_even_with_a_larger_budget() -> None:
 
 
 def with_setup(path: str, sha256: str) -> Study:
-    asked = comparison()
+    requested = comparison()
     data = Dataset(setup_files=(SetupFile(path=path, sha256=sha256),))
-    return study(replace(asked, arms=tuple(replace(arm, dataset=data) for arm in asked.arms)))
+    return study(replace(requested, arms=tuple(replace(arm, dataset=data) for arm in requested.arms)))
 
 
 def test_a_setup_file_is_identified_regardless_of_its_path() -> None:
@@ -92,40 +92,48 @@ def test_a_setup_file_is_identified_regardless_of_its_path() -> None:
 
 
 def test_a_bin_directory_elsewhere_is_a_different_one() -> None:
-    def moved(asked: Comparison) -> Comparison:
-        return replace(asked, arms=(asked.arms[0], replace(asked.arms[1], server=LocalPath(path="/there"))))
+    def moved(requested: Comparison) -> Comparison:
+        return replace(requested, arms=(requested.arms[0], replace(requested.arms[1], server=LocalPath(path="/there"))))
 
     assert changed(moved).endswith("server.path of 17.8: nothing, now /there")
 
 
 def test_changes_are_reported_once_with_both_values_in_terms_of_the_study_file() -> None:
     design = comparison().design
-    margin = changed(lambda asked: replace(asked, design=replace(design, margin=0.05)))
+    margin = changed(lambda requested: replace(requested, design=replace(design, margin=0.05)))
     assert margin == "margin: 0.02, now 0.05"
-    both = changed(lambda asked: replace(asked, cache=CacheState.COLD, design=replace(design, fixed_blocks=9)))
+    both = changed(lambda requested: replace(requested, cache=CacheState.COLD, design=replace(design, fixed_blocks=9)))
     assert both == "cache: warm, now cold; blocks: nothing, now 9"
-    rounds = changed(lambda asked: replace(asked, design=replace(design, rounds=3, rounds_are_given=True)))
+    rounds = changed(lambda requested: replace(requested, design=replace(design, rounds=3, rounds_are_given=True)))
     assert rounds == f"windows: {design.rounds}, now 3"
 
 
 def test_changes_on_some_arms_name_these_arms() -> None:
     setting = Setting(name="jit", value="off")
-    jit = changed(lambda asked: replace(asked, arms=(asked.arms[0], replace(asked.arms[1], settings=(setting,)))))
+    jit = changed(
+        lambda requested: replace(requested, arms=(requested.arms[0], replace(requested.arms[1], settings=(setting,))))
+    )
     assert jit == "settings.jit of 17.8: nothing, now off"
     scaled = Dataset(pgbench_scale=7)
-    everywhere = changed(lambda asked: replace(asked, arms=tuple(replace(arm, dataset=scaled) for arm in asked.arms)))
+    everywhere = changed(
+        lambda requested: replace(requested, arms=tuple(replace(arm, dataset=scaled) for arm in requested.arms))
+    )
     assert everywhere == "dataset.scale: 1, now 7"
-    label = changed(lambda asked: replace(asked, arms=(asked.arms[0], replace(asked.arms[1], label="18.1"))))
+    label = changed(
+        lambda requested: replace(requested, arms=(requested.arms[0], replace(requested.arms[1], label="18.1")))
+    )
     assert label == "arms: 16.12, 17.8, now 16.12, 18.1"
 
 
 def test_changes_in_some_contexts_name_these_contexts() -> None:
     def found(number_changed: int) -> str:
-        asked = study(contexts=3)
+        requested = study(contexts=3)
         cold = replace(comparison(), cache=CacheState.COLD)
-        contexts = (replace(one, comparison=cold) if one.number <= number_changed else one for one in asked.contexts)
+        contexts = (
+            replace(one, comparison=cold) if one.number <= number_changed else one for one in requested.contexts
+        )
         with pytest.raises(StoreError) as caught:
-            check_same_study(stored(asked), replace(asked, contexts=tuple(contexts)), FOLDER)
+            check_same_study(stored(requested), replace(requested, contexts=tuple(contexts)), FOLDER)
         return caught.value.found
 
     assert found(1) == "cache: warm, now cold (load=c1)"
@@ -148,16 +156,16 @@ def test_different_contexts_seed_or_order_make_a_different_study() -> None:
 
 
 def test_long_lists_of_changes_are_shortened_and_counted() -> None:
-    asked = comparison()
+    requested = comparison()
     settings = tuple(Setting(name=f"s{number}", value="1") for number in range(20))
-    arms = tuple(replace(arm, settings=settings) for arm in asked.arms)
-    assert changed(lambda _: replace(asked, arms=arms)).endswith("settings.s7: nothing, now 1; and 12 more")
+    arms = tuple(replace(arm, settings=settings) for arm in requested.arms)
+    assert changed(lambda _: replace(requested, arms=arms)).endswith("settings.s7: nothing, now 1; and 12 more")
 
 
 def test_passwords_are_neither_stored_nor_needed_to_resume() -> None:
-    asked = comparison()
+    requested = comparison()
     uri = RunningServer(uri=f"postgresql://me:{PASSWORD}@db.example/app")
-    running = study(replace(asked, arms=(asked.arms[0], replace(asked.arms[1], server=uri))))
+    running = study(replace(requested, arms=(requested.arms[0], replace(requested.arms[1], server=uri))))
     assert PASSWORD not in repr(without_secrets(running))
     check_same_study(stored(running), running, FOLDER)
 
@@ -169,20 +177,20 @@ def test_a_context_state_resumes_with_the_budget_of_the_last_run() -> None:
     assert state.comparison.design == replace(comparison().design, budget_s=9999.0)
 
 
-def on_running_servers(asked: Study, servers: Sequence[RunningServer]) -> Study:
+def on_running_servers(requested: Study, servers: Sequence[RunningServer]) -> Study:
     """The same study with the second arm of each context on one of these servers."""
     contexts = []
-    for context, server in zip(asked.contexts, servers, strict=True):
+    for context, server in zip(requested.contexts, servers, strict=True):
         (first, second) = context.comparison.arms
         arms = (first, replace(second, server=server))
         contexts.append(replace(context, comparison=replace(context.comparison, arms=arms)))
-    return replace(asked, contexts=tuple(contexts))
+    return replace(requested, contexts=tuple(contexts))
 
 
 def test_external_servers_loaded_or_changed_by_an_earlier_run_are_known_with_passwords() -> None:
-    asked = study(contexts=3)
+    requested = study(contexts=3)
     uris = [RunningServer(uri=f"postgresql://me:{PASSWORD}@db.example/app{number}") for number in range(3)]
-    running = on_running_servers(asked, uris)
+    running = on_running_servers(requested, uris)
     earlier = stored(running, prepared(writes=False), prepared(writes=True))
     assert loaded_before(earlier, running) == set(uris[:2])
     assert changed_servers(earlier, running) == {uris[1]}
@@ -193,9 +201,9 @@ def test_external_servers_loaded_or_changed_by_an_earlier_run_are_known_with_pas
 
 
 def test_a_load_possibly_tried_when_the_run_ended_may_have_changed_the_data() -> None:
-    asked = study(contexts=2)
+    requested = study(contexts=2)
     uri = RunningServer(uri="postgresql://db.example/app")
-    running = on_running_servers(asked, [uri, uri])
+    running = on_running_servers(requested, [uri, uri])
     reads = prepared(writes=False)
     assert changed_servers(stored(running, reads), running) == {uri}
     assert changed_servers(stored(running, reads, reads), running) == set()
@@ -232,13 +240,13 @@ def with_commands(password: str, *, rest: str) -> Study:
         Setting(name="primary_conninfo", value=f"host=h password={password} application_name={rest}"),
         Setting(name="archive_command", value=f"PGPASSWORD={password} {rest}"),
     )
-    asked = comparison(workload=Operation(name="o", steps=steps), dataset=data)
-    return study(replace(asked, arms=tuple(replace(arm, settings=settings) for arm in asked.arms)))
+    requested = comparison(workload=Operation(name="o", steps=steps), dataset=data)
+    return study(replace(requested, arms=tuple(replace(arm, settings=settings) for arm in requested.arms)))
 
 
-def kept_by(asked: Study, folder: Path) -> StoredStudy:
+def kept_by(requested: Study, folder: Path) -> StoredStudy:
     with ExitStack() as stack:
-        ResultsWriter(asked, folder, None, {}, begin=lambda: None, stack=stack).keep_fact("x", 1)
+        ResultsWriter(requested, folder, None, {}, begin=lambda: None, stack=stack).keep_fact("x", 1)
     return read_results(folder)
 
 

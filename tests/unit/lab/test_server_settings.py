@@ -22,10 +22,10 @@ class Servers:
     """Fake servers: the old one lacks io_combine_limit, work_mem has a range, and units are understood."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[ServerName, Setting]] = []
+        self.requested: list[tuple[ServerName, Setting]] = []
 
     def __call__(self, server: ServerName, setting: Setting) -> SettingAnswer:
-        self.asked.append((server, setting))
+        self.requested.append((server, setting))
         if setting.name == "io_combine_limit" and server == OLD:
             return SettingAnswer(value=None, words=UNKNOWN, nearest="io_method")
         if setting.value == "1kB":
@@ -38,21 +38,21 @@ def study(
 ) -> Study:
     made = []
     for number, arms in enumerate(contexts, 1):
-        asked = comparison(tuple(f"arm{index}" for index in range(len(arms))))
+        requested = comparison(tuple(f"arm{index}" for index in range(len(arms))))
         new = tuple(
             replace(arm, server=server, settings=tuple(Setting(name=n, value=v) for n, v in settings))
-            for arm, (server, settings) in zip(asked.arms, arms, strict=True)
+            for arm, (server, settings) in zip(requested.arms, arms, strict=True)
         )
-        made.append(Context(number=number, levels=(), comparison=replace(asked, arms=new, factors=factors)))
+        made.append(Context(number=number, levels=(), comparison=replace(requested, arms=new, factors=factors)))
     return Study(name="s", title="t", question="", contexts=tuple(made), seed=1, budget_s=60.0)
 
 
 def test_each_server_is_asked_once_for_each_value() -> None:
     ask = Servers()
     arms = ((OLD, (("work_mem", "8MB"),)), (NEW, (("work_mem", "8MB"),)))
-    asked = study(arms, arms, arms)
-    assert with_possible_settings(asked, ask) == asked
-    assert ask.asked == [(server, Setting(name="work_mem", value="8MB")) for server in (OLD, NEW)]
+    requested = study(arms, arms, arms)
+    assert with_possible_settings(requested, ask) == requested
+    assert ask.requested == [(server, Setting(name="work_mem", value="8MB")) for server in (OLD, NEW)]
 
 
 def test_only_available_servers_are_asked() -> None:
@@ -65,12 +65,12 @@ def test_only_available_servers_are_asked() -> None:
 
 
 def test_all_refusals_are_reported_together_with_the_servers_messages() -> None:
-    asked = study(
+    requested = study(
         ((OLD, (("work_mem", "1kB"),)), (NEW, (("work_mem", "1kB"), ("io_combine_limit", "8")))),
         ((OLD, (("io_combine_limit", "8"),)), (NEW, (("io_combine_limit", "8"),))),
     )
     with pytest.raises(StudyFileError) as caught:
-        with_possible_settings(asked, Servers())
+        with_possible_settings(requested, Servers())
     assert [(problem.where, problem.found) for problem in caught.value.problems] == [
         ("work_mem = 1kB, on arm0, arm1", "1 kB is outside the valid range"),
         ("io_combine_limit = 8, on arm0", UNKNOWN),
@@ -80,28 +80,28 @@ def test_all_refusals_are_reported_together_with_the_servers_messages() -> None:
 def test_a_setting_that_no_server_has_is_refused_once_even_if_missing_ones_are_skipped() -> None:
     levels = tuple((OLD, (("io_combine_limit", str(i)),)) for i in range(3))
     for skips in (False, True):
-        asked = replace(study(levels, factors=("io_combine_limit",)), skips_missing_settings=skips)
+        requested = replace(study(levels, factors=("io_combine_limit",)), skips_missing_settings=skips)
         with pytest.raises(StudyError) as caught:
-            with_possible_settings(asked, Servers())
+            with_possible_settings(requested, Servers())
         assert caught.value.slug == "study-setting-refused"
         assert caught.value.where == "io_combine_limit = 0, 1, 2, on arm0, arm1, arm2"
         assert caught.value.to_do == "did you mean io_method?"
 
 
 def test_skipping_is_suggested_only_if_another_server_has_the_setting() -> None:
-    asked = study(((OLD, (("io_combine_limit", "8"),)), (NEW, (("io_combine_limit", "8"), ("work_mem", "1kB")))))
+    requested = study(((OLD, (("io_combine_limit", "8"),)), (NEW, (("io_combine_limit", "8"), ("work_mem", "1kB")))))
     with pytest.raises(StudyFileError) as caught:
-        with_possible_settings(asked, Servers())
+        with_possible_settings(requested, Servers())
     assert ['if_missing = "skip"' in problem.to_do for problem in caught.value.problems] == [True, False]
 
 
 def test_levels_that_are_the_same_to_the_server_are_refused() -> None:
-    asked = study(
+    requested = study(
         ((NEW, (("work_mem", "4MB"),)), (NEW, (("work_mem", "4096kB"),))),
         factors=("work_mem",),
     )
     with pytest.raises(StudyError) as caught:
-        with_possible_settings(asked, Servers())
+        with_possible_settings(requested, Servers())
     assert caught.value.slug == "study-same-levels"
 
 
@@ -117,8 +117,8 @@ def test_a_shared_setting_is_left_out_for_the_server_that_lacks_it() -> None:
 
 def test_a_level_that_a_server_lacks_is_left_out_with_its_treatment() -> None:
     levels = tuple((OLD if i == 2 else NEW, (("io_combine_limit", str(i)),)) for i in range(3))
-    asked = study(levels, factors=("io_combine_limit",))
-    found = with_possible_settings(replace(asked, skips_missing_settings=True), Servers())
+    requested = study(levels, factors=("io_combine_limit",))
+    found = with_possible_settings(replace(requested, skips_missing_settings=True), Servers())
     assert [(arm.index, arm.label) for arm in found.contexts[0].comparison.arms] == [(0, "arm0"), (1, "arm1")]
     assert [(one.label, one.reason) for one in found.skipped] == [("arm2", "unknown setting io_combine_limit")]
 
@@ -126,15 +126,15 @@ def test_a_level_that_a_server_lacks_is_left_out_with_its_treatment() -> None:
 def test_a_context_without_baseline_is_dropped_and_a_study_without_contexts_is_an_error() -> None:
     arms = ((OLD, (("io_combine_limit", "1"),)), (NEW, (("io_combine_limit", "2"),)))
     good = ((NEW, ()), (NEW, ()))
-    asked = replace(study(good, arms, factors=("io_combine_limit",)), skips_missing_settings=True)
-    assert [context.number for context in with_possible_settings(asked, Servers()).contexts] == [1]
+    requested = replace(study(good, arms, factors=("io_combine_limit",)), skips_missing_settings=True)
+    assert [context.number for context in with_possible_settings(requested, Servers()).contexts] == [1]
     with pytest.raises(StudyError) as caught:
-        with_possible_settings(replace(asked, contexts=asked.contexts[1:]), Servers())
+        with_possible_settings(replace(requested, contexts=requested.contexts[1:]), Servers())
     assert caught.value.slug == "study-nothing-left"
 
 
 def test_refused_values_stay_errors() -> None:
-    asked = replace(study(((NEW, ()), (NEW, (("work_mem", "1kB"),)))), skips_missing_settings=True)
+    requested = replace(study(((NEW, ()), (NEW, (("work_mem", "1kB"),)))), skips_missing_settings=True)
     with pytest.raises(StudyError) as caught:
-        with_possible_settings(asked, Servers())
+        with_possible_settings(requested, Servers())
     assert caught.value.slug == "study-setting-refused"

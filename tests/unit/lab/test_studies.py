@@ -21,7 +21,7 @@ builtin = "select-only"
 
 
 @pytest.mark.parametrize(
-    ("in_file", "asked", "earlier", "expected"),
+    ("in_file", "requested", "earlier", "expected"),
     [
         ("", 9, None, 9),
         ("[design]\nseed = 5", None, None, 5),
@@ -34,14 +34,14 @@ builtin = "select-only"
     ],
 )
 def test_the_seed_comes_from_the_flag_the_file_or_earlier_results(
-    tmp_path: Path, in_file: str, asked: int | None, earlier: int | None, expected: int
+    tmp_path: Path, in_file: str, requested: int | None, earlier: int | None, expected: int
 ) -> None:
     file, folder = tmp_path / "s.toml", tmp_path / "r"
     file.write_text(TEXT + in_file)
     if earlier is not None:
         fact = StudyMetadata(name="s", title="t", question="q", seed=earlier, verdicts=0, contexts=0)
         Results.begin(folder, fact, []).close()
-    study = open_study(str(file), seed=asked, results=folder).study
+    study = open_study(str(file), seed=requested, results=folder).study
     assert study.seed == expected
     assert {context.comparison.design.seed for context in study.contexts} == {expected}
 

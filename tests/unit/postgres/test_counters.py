@@ -27,6 +27,6 @@ def test_a_file_states_the_versions_of_its_query(question: counters._Question) -
 
 @pytest.mark.parametrize("major", MAJORS)
 def test_no_version_runs_the_same_query_twice(major: int) -> None:
-    asked = [question.name.partition(".")[0] for question in counters._QUESTIONS if question.suits(major)]
-    assert len(set(asked)) == len(asked)
-    assert {"database", "background_writer", "checkpoints", "maintenance"} <= set(asked)
+    requested = [question.name.partition(".")[0] for question in counters._QUESTIONS if question.suits(major)]
+    assert len(set(requested)) == len(requested)
+    assert {"database", "background_writer", "checkpoints", "maintenance"} <= set(requested)

@@ -206,6 +206,6 @@ def test_a_file_states_the_versions_of_its_query(name: str) -> None:
     [(12, {"analyze", "basebackup", "copy"}), (13, {"copy"}), (14, set()), (16, set()), (17, set()), (19, set())],
 )
 def test_each_major_is_queried_once_for_each_view_that_it_has(major: int, missing: set[str]) -> None:
-    asked = [view.removeprefix("pg_stat_progress_") for view in VIEW.findall(operation_reports._query(major))]
+    requested = [view.removeprefix("pg_stat_progress_") for view in VIEW.findall(operation_reports._query(major))]
     everything = {"vacuum", "analyze", "create_index", "cluster", "copy", "basebackup"}
-    assert sorted(asked) == sorted(everything - missing)
+    assert sorted(requested) == sorted(everything - missing)

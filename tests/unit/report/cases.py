@@ -127,8 +127,8 @@ def tail_latency() -> Answer:
 
 def fixed() -> Answer:
     """A fixed number of blocks without a decision."""
-    asked = comparison(design=Design(fixed_blocks=6, seed=7))
-    return answer(noisy(0.05), asked, stopped=StopReason.BLOCKS)
+    requested = comparison(design=Design(fixed_blocks=6, seed=7))
+    return answer(noisy(0.05), requested, stopped=StopReason.BLOCKS)
 
 
 def timed(operation: Operation, *times: tuple[float, ...]) -> Answer:

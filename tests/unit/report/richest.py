@@ -170,14 +170,14 @@ def _warned() -> list[Answer]:
     found = []
     for way in (1, -1):
         for writes in (True, False):
-            for asked in (
+            for requested in (
                 comparison(_PAIR),
                 replace(comparison(_PAIR), cache=CacheState.COLD),
                 comparison(_PAIR, workload=open_loop()),
             ):
                 blocks = _troubled(way)
                 known = Preparation(
-                    design=asked.design,
+                    design=requested.design,
                     arms=(replace(facts[0], origin=RUNNING_SERVER), facts[1]) if writes else tuple(facts),
                     differences=tuple(differences),
                     writes=writes,
@@ -185,9 +185,11 @@ def _warned() -> list[Answer]:
                     not_explained="2",
                 )
                 reported = caveats(
-                    asked, known, Samples(blocks), StopReason.INTERRUPTED, cpus=2, failure="3", plans=sampled
+                    requested, known, Samples(blocks), StopReason.INTERRUPTED, cpus=2, failure="3", plans=sampled
                 )
-                one = answer(blocks, asked, caveats=reported, differences=differences, stopped=StopReason.INTERRUPTED)
+                one = answer(
+                    blocks, requested, caveats=reported, differences=differences, stopped=StopReason.INTERRUPTED
+                )
                 found.append(replace(one, arms=known.arms))
     return found
 
@@ -344,10 +346,10 @@ def _mapped() -> StudyAnswer:
 def _swept() -> StudyAnswer:
     """Return a study of a setting whose levels are amounts."""
     levels = ("4MB", "64MB", "1GB")
-    asked = comparison(levels)
+    requested = comparison(levels)
     arms = tuple(
         replace(arm, settings=(Setting(name="work_mem", value=level),), dataset=Dataset(pgbench_scale=1))
-        for arm, level in zip(asked.arms, levels, strict=True)
+        for arm, level in zip(requested.arms, levels, strict=True)
     )
-    swept: Comparison = replace(asked, arms=arms, factors=("work_mem",))
+    swept: Comparison = replace(requested, arms=arms, factors=("work_mem",))
     return study_answer([answer([rate_block(n, 1000.0, 1100.0, 1100.0 + n) for n in range(1, 9)], swept)])

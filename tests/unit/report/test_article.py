@@ -66,8 +66,8 @@ def amounts(*levels: str) -> Answer:
         replace(arm, settings=(Setting(name="shared_buffers", value=level),), server=one.comparison.baseline.server)
         for arm, level in zip(one.comparison.arms, levels, strict=True)
     )
-    asked = replace(one.comparison, arms=arms, factors=("shared_buffers",))
-    return replace(one, comparison=asked, context=replace(one.context, comparison=asked))
+    requested = replace(one.comparison, arms=arms, factors=("shared_buffers",))
+    return replace(one, comparison=requested, context=replace(one.context, comparison=requested))
 
 
 def test_two_arms_under_one_load_show_tps_latency_ratio_interval_verdict_and_published_values() -> None:
@@ -209,10 +209,10 @@ def test_scripts_commands_settings_and_data_are_included_verbatim() -> None:
 
 
 def test_command_and_study_file_show_how_to_reproduce_a_study() -> None:
-    asked = Invocation(
+    invocation = Invocation(
         program="pgversus 0.1.0", command="pgversus run s.toml", file_name="s.toml", file_text='title = "t"\n'
     )
-    text = written(replace(single(CASES["faster"]()), asked=asked))
+    text = written(replace(single(CASES["faster"]()), invocation=invocation))
     assert "```sh\npgversus run s.toml\n```" in text
     assert '```toml\ntitle = "t"\n```' in text
     assert "Seed 7; pgversus 0.1.0." in text

@@ -57,10 +57,10 @@ def study() -> StudyAnswer:
         replace(one, context=replace(one.context, levels=(("workload", f"w{n // 2}"), ("load", f"c{n % 2}"))))
         for n, one in enumerate(whole.answers)
     )
-    asked = Invocation(
+    invocation = Invocation(
         program="pgversus 0.1", command="pgversus run s.toml", file_name="s.toml", file_text="title = 'x'\n"
     )
-    return replace(whole, answers=placed, asked=asked)
+    return replace(whole, answers=placed, invocation=invocation)
 
 
 @pytest.fixture(scope="module")
@@ -122,9 +122,11 @@ def hostile_study() -> StudyAnswer:
         block._replace(failures=tuple(replace(failure, words=HOSTILE) for failure in block.failures))
         for block in one.blocks
     )
-    asked = replace(one.comparison, arms=arms)
+    requested = replace(one.comparison, arms=arms)
     facts = tuple(replace(fact, version=HOSTILE, compiler=HOSTILE, flags=HOSTILE) for fact in one.arms)
-    reported = replace(one, comparison=asked, blocks=blocks, arms=facts, client=HOSTILE, host={"cpu_model": HOSTILE})
+    reported = replace(
+        one, comparison=requested, blocks=blocks, arms=facts, client=HOSTILE, host={"cpu_model": HOSTILE}
+    )
     plans = all_plans()
     labels = (arms[0].label, arms[2].label)
     name = StatementName(number=1, text=HOSTILE + "y" * 1_000_000)
@@ -136,7 +138,7 @@ def hostile_study() -> StudyAnswer:
         whole,
         answers=(replace(placed, context=replace(placed.context, levels=((HOSTILE, HOSTILE),))),),
         study=replace(whole.study, title=HOSTILE, question=HOSTILE),
-        asked=Invocation(program=HOSTILE, command=HOSTILE, file_name=HOSTILE, file_text=HOSTILE),
+        invocation=Invocation(program=HOSTILE, command=HOSTILE, file_name=HOSTILE, file_text=HOSTILE),
         builds={HOSTILE: {"artifact_sha256": HOSTILE}},
     )
 
@@ -267,8 +269,8 @@ def words_drawn(value: Any, key: str = "") -> Iterator[str]:
 
 
 def test_a_comparison_of_a_server_with_itself_is_reported() -> None:
-    asked = comparison(("17.8", "17.8 (2)"))
-    same = replace(asked, arms=tuple(replace(arm, server=asked.baseline.server) for arm in asked.arms))
+    requested = comparison(("17.8", "17.8 (2)"))
+    same = replace(requested, arms=tuple(replace(arm, server=requested.baseline.server) for arm in requested.arms))
     good, bad = (answer(blocks, same) for blocks in (cases.steady(1.0, blocks=8), cases.steady(1.2)))
     assert "as expected" in read_page(page_html(study_answer([good]))).text
     assert "Do not trust these results" in read_page(page_html(study_answer([bad]))).text
@@ -280,8 +282,8 @@ def text_of(whole: StudyAnswer) -> str:
 
 
 def test_an_undecided_comparison_of_a_server_with_itself_is_not_a_good_sign() -> None:
-    asked = comparison(("17.8", "17.8 (2)", "17.8 (3)"))
-    same = replace(asked, arms=tuple(replace(arm, server=asked.baseline.server) for arm in asked.arms))
+    requested = comparison(("17.8", "17.8 (2)", "17.8 (3)"))
+    same = replace(requested, arms=tuple(replace(arm, server=requested.baseline.server) for arm in requested.arms))
     invalid = answer(cases.invalid().blocks, same, invalid=frozenset({1}))
     assert "as expected" not in text_of(study_answer([answer(cases.steady(1.1, blocks=1), same)]))
     assert "17.8 (2) / 17.8: no result" in text_of(study_answer([invalid]))
@@ -342,10 +344,10 @@ def test_only_a_run_of_a_study_file_is_advised_to_resume() -> None:
 
 def test_a_setting_that_differs_between_contexts_is_shown_with_its_context() -> None:
     def with_memory(value: str) -> Answer:
-        asked = comparison()
+        requested = comparison()
         setting = (Setting(name="work_mem", value=value), Setting(name="jit", value="off"))
         return answer(
-            cases.steady(1.1), replace(asked, arms=tuple(replace(arm, settings=setting) for arm in asked.arms))
+            cases.steady(1.1), replace(requested, arms=tuple(replace(arm, settings=setting) for arm in requested.arms))
         )
 
     found = environment(study_answer([with_memory("4MB"), with_memory("64MB")])).settings

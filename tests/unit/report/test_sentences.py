@@ -67,8 +67,8 @@ def test_undecided_states_the_excluded_size_and_the_blocks_needed() -> None:
 
 def of_a_study(blocks: list[Block], *, max_blocks: int = 100, metric: Metric = Metric.TPS) -> str:
     """Return the sentence for a comparison that is one of many contexts of a study file."""
-    asked = comparison(design=replace(judged_by(metric), max_blocks=max_blocks))
-    return sentence(answer(blocks, asked, stopped=StopReason.BUDGET, study_wall_s=6000.0, is_from_file=True))
+    requested = comparison(design=replace(judged_by(metric), max_blocks=max_blocks))
+    return sentence(answer(blocks, requested, stopped=StopReason.BUDGET, study_wall_s=6000.0, is_from_file=True))
 
 
 def test_the_advised_budget_covers_the_time_of_all_contexts() -> None:

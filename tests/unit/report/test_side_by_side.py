@@ -38,8 +38,8 @@ LOAD = PgbenchWorkload(scripts=(Script(name="a.sql", text="SELECT 1;"),), client
 
 def of(one: Answer, **changed: Any) -> Answer:
     """Return the answer with a changed comparison and the same blocks."""
-    asked = replace(one.comparison, **changed)
-    return replace(one, comparison=asked, context=replace(one.context, comparison=asked))
+    requested = replace(one.comparison, **changed)
+    return replace(one, comparison=requested, context=replace(one.context, comparison=requested))
 
 
 def with_arms(one: Answer, change: Callable[[Arm], Arm]) -> Answer:

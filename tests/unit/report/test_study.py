@@ -343,8 +343,8 @@ def test_the_same_caveat_of_two_arms_is_shown_for_both(form: str) -> None:
 
 def test_the_same_caveat_of_many_arms_names_each_arm() -> None:
     labels = [f"arm{number}" for number in range(50)]
-    asked = comparison(labels)
-    one = answer_of([], asked, caveats=[about("drift", arm, correlation=0.6) for arm in asked.contenders])
+    requested = comparison(labels)
+    one = answer_of([], requested, caveats=[about("drift", arm, correlation=0.6) for arm in requested.contenders])
     lines = shared_caveats(study_answer([one]))
     assert len(lines) < 10
     assert all(any(re.search(rf"\b{label}\b", line) for line in lines) for label in labels[1:])
@@ -442,8 +442,8 @@ def decided_early() -> StudyAnswer:
     blocks = [operation_block(number, operation, (2.0,), (1.6,), (2.0,)) for number in range(1, 5)]
     later = [operation_block(number, operation, (1.0,), (1.0,), (1.0,)) for number in range(5, 13)]
     kept = [block._replace(trials={arm: block.trials[arm] for arm in (0, 2)}) for block in later]
-    asked = comparison(("15.10", "17", "16.6"), judged_by(Metric.TIME), operation)
-    return study_answer([answer_of([*blocks, *kept], asked)])
+    requested = comparison(("15.10", "17", "16.6"), judged_by(Metric.TIME), operation)
+    return study_answer([answer_of([*blocks, *kept], requested)])
 
 
 def test_values_next_to_a_change_use_the_blocks_of_that_change() -> None:

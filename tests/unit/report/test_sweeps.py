@@ -26,25 +26,25 @@ def built(*sizes: int) -> list[ServerName]:
     return [SourceBuild(source=source, options=BuildOptions(block_size_kb=kb)) for kb in sizes]
 
 
-def measured(asked: Comparison, *, missing: int | None = None) -> Answer:
+def measured(requested: Comparison, *, missing: int | None = None) -> Answer:
     """Return an answer with 1000, 1100, ... transactions per second, by arm."""
-    rates = [None if arm.index == missing else 1000.0 + 100 * arm.index for arm in asked.arms]
-    return answer([rate_block(n, *(rate and rate + n for rate in rates)) for n in range(1, 7)], asked)
+    rates = [None if arm.index == missing else 1000.0 + 100 * arm.index for arm in requested.arms]
+    return answer([rate_block(n, *(rate and rate + n for rate in rates)) for n in range(1, 7)], requested)
 
 
 def by_server(servers: Sequence[ServerName]) -> Comparison:
-    asked = comparison([f"arm {number}" for number in range(len(servers))])
-    arms = (replace(arm, server=server) for arm, server in zip(asked.arms, servers, strict=True))
-    return replace(asked, arms=tuple(arms))
+    requested = comparison([f"arm {number}" for number in range(len(servers))])
+    arms = (replace(arm, server=server) for arm, server in zip(requested.arms, servers, strict=True))
+    return replace(requested, arms=tuple(arms))
 
 
 def by_setting(*values: str, name: str = "work_mem") -> Comparison:
-    asked = by_server([Release(major=17, minor=8)] * len(values))
+    requested = by_server([Release(major=17, minor=8)] * len(values))
     arms = (
         replace(arm, settings=(Setting(name="jit", value="off"), Setting(name=name, value=value)))
-        for arm, value in zip(asked.arms, values, strict=True)
+        for arm, value in zip(requested.arms, values, strict=True)
     )
-    return replace(asked, arms=tuple(arms), factors=(name,))
+    return replace(requested, arms=tuple(arms), factors=(name,))
 
 
 def placed(*answers: Answer, levels: Sequence[dict[str, str]]) -> StudyAnswer:
@@ -100,7 +100,7 @@ def test_amounts_are_ordered_by_value_and_not_alphabetically(values: tuple[str, 
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "requested",
     [
         by_server(built(4, 8)),
         by_server(built(4, 8, 8)),
@@ -116,8 +116,8 @@ def test_amounts_are_ordered_by_value_and_not_alphabetically(values: tuple[str, 
         replace(by_server(built(*SIZES)), factors=()),
     ],
 )
-def test_other_levels_or_too_few_of_them_are_not_a_line(asked: Comparison) -> None:
-    assert sweeps(study_answer([measured(asked)])) == []
+def test_other_levels_or_too_few_of_them_are_not_a_line(requested: Comparison) -> None:
+    assert sweeps(study_answer([measured(requested)])) == []
 
 
 def test_contexts_of_one_workload_are_lines_of_one_chart() -> None:
@@ -143,10 +143,10 @@ def test_an_arm_without_a_number_has_no_point() -> None:
 
 def test_a_load_judged_by_latency_also_has_a_chart_of_tps() -> None:
     latencies = [[1000 + 10 * arm + n for n in range(400)] for arm in range(3)]
-    asked = replace(
+    requested = replace(
         comparison(("a", "b", "c"), judged_by(Metric.LATENCY_P95), open_loop()), arms=by_server(built(*SIZES)).arms
     )
-    found = sweeps(study_answer([answer([latency_block(n, *latencies) for n in range(1, 7)], asked)]))
+    found = sweeps(study_answer([answer([latency_block(n, *latencies) for n in range(1, 7)], requested)]))
     assert [sweep.metric for sweep in found] == [Metric.LATENCY_P95, Metric.TPS]
     assert metric_axis(Metric.LATENCY_P95).endswith(" (s)")
     assert metric_axis(Metric.TPS) == "tps"

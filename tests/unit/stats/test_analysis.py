@@ -33,8 +33,8 @@ NOISE = st.lists(st.tuples(st.floats(0.9, 1.1), st.floats(0.9, 1.1)), min_size=4
 
 
 def analysed(blocks: list[Block], of: Comparison | None = None, invalid: frozenset[int] = frozenset()) -> Analysis:
-    asked = of or comparison()
-    return analyse(Samples(blocks), asked, look_rule(asked.design, len(asked.contenders)), invalid)
+    requested = of or comparison()
+    return analyse(Samples(blocks), requested, look_rule(requested.design, len(requested.contenders)), invalid)
 
 
 def noisy(pairs: list[tuple[float, float]], effect: float = 1.0) -> list[Block]:
@@ -64,8 +64,8 @@ def test_the_speed_of_the_host_does_not_change_verdicts(
 def test_swapping_the_arms_mirrors_verdict_and_interval(
     pairs: list[tuple[float, float]], effect: float, metric: Metric
 ) -> None:
-    blocks, asked = noisy(pairs, effect), comparison(design=judged_by(metric))
-    there, back = analysed(blocks, asked).result_of(1), analysed(swapped(blocks), asked).result_of(1)
+    blocks, requested = noisy(pairs, effect), comparison(design=judged_by(metric))
+    there, back = analysed(blocks, requested).result_of(1), analysed(swapped(blocks), requested).result_of(1)
     assert back.verdict is MIRROR.get(there.verdict, there.verdict)
     one, other = there.ratios[metric], back.ratios[metric]
     assert one.low is not None
@@ -87,8 +87,8 @@ def test_every_interval_contains_its_point(pairs: list[tuple[float, float]], eff
 def test_the_interval_of_a_fixed_design_matches_scipys_paired_t_test() -> None:
     rng = np.random.default_rng(5)
     baseline, contender = rng.lognormal(7, 0.05, 12), rng.lognormal(7.04, 0.05, 12)
-    asked = comparison(design=Design(fixed_blocks=12, seed=7))
-    ratio = analysed(rate_blocks(list(baseline), list(contender)), asked).result_of(1).ratios[Metric.TPS]
+    requested = comparison(design=Design(fixed_blocks=12, seed=7))
+    ratio = analysed(rate_blocks(list(baseline), list(contender)), requested).result_of(1).ratios[Metric.TPS]
     expected = stats.ttest_rel(np.log(contender), np.log(baseline)).confidence_interval(0.95)
     assert ratio.low == pytest.approx(math.exp(expected.low))
     assert ratio.high == pytest.approx(math.exp(expected.high))
@@ -134,19 +134,19 @@ def test_three_blocks_are_before_the_first_look() -> None:
 
 
 def test_a_quantile_needs_enough_transactions_in_blocks_with_both_arms() -> None:
-    asked = comparison(design=judged_by(Metric.LATENCY_P95))
+    requested = comparison(design=judged_by(Metric.LATENCY_P95))
     paired = [latency_block(n, [1000] * 200, [3000] * 200) for n in range(1, 5)]
     alone = [latency_block(n, [1000] * 20) for n in range(5, 9)]
-    result = analysed([*paired, *alone], asked).result_of(1)
+    result = analysed([*paired, *alone], requested).result_of(1)
     assert result.verdict is Verdict.SLOWER
     assert result.ratios[Metric.LATENCY_P95].low is not None
     assert result.ratios[Metric.LATENCY_P95].value == pytest.approx(3.0, rel=0.02)
 
 
 def test_a_quantile_without_enough_transactions_gives_no_verdict() -> None:
-    asked = comparison(design=judged_by(Metric.LATENCY_P95))
+    requested = comparison(design=judged_by(Metric.LATENCY_P95))
     blocks = [latency_block(n, [1000] * 500, [3000] * 20) for n in range(1, 21)]
-    result = analysed(blocks, asked).result_of(1)
+    result = analysed(blocks, requested).result_of(1)
     assert result.verdict is Verdict.UNDECIDED
     assert result.ratios[Metric.LATENCY_P95].low is None
     assert result.ratios[Metric.LATENCY_P50].low is not None
@@ -163,10 +163,10 @@ def test_the_maximum_has_neither_interval_nor_ratio() -> None:
 
 @pytest.mark.parametrize("metric", [Metric.TPS, Metric.LATENCY_MEAN])
 def test_blocks_without_an_arm_are_ignored_for_a_contender(metric: Metric) -> None:
-    asked = comparison(design=judged_by(metric))
+    requested = comparison(design=judged_by(metric))
     whole = rate_blocks([100.0, 101.0, 99.0, 100.5, 100.0], [120.0, 119.0, 121.0, 120.0, 120.5])
     lone = [rate_block(6, 10.0, None), rate_block(7, None, 9000.0), Block(number=8, trials={})]
-    alone, mixed = analysed(whole, asked).result_of(1), analysed([*lone, *whole], asked).result_of(1)
+    alone, mixed = analysed(whole, requested).result_of(1), analysed([*lone, *whole], requested).result_of(1)
     assert mixed == alone
     assert mixed.blocks == 5
 
@@ -198,9 +198,9 @@ def test_measured_seconds_cover_both_arms_of_paired_blocks() -> None:
 
 
 def test_an_invalid_contender_does_not_affect_other_verdicts() -> None:
-    asked = comparison(("a", "b", "c"))
+    requested = comparison(("a", "b", "c"))
     blocks = [rate_block(n, 100.0 + n / 100, 200.0, 50.0) for n in range(1, 9)]
-    found = analysed(blocks, asked, invalid=frozenset({1}))
+    found = analysed(blocks, requested, invalid=frozenset({1}))
     assert [result.verdict for result in found.results] == [Verdict.INVALID, Verdict.SLOWER]
     assert [result.contender for result in found.results] == [1, 2]
     assert found.result_of(2) is found.results[1]
@@ -226,25 +226,25 @@ def test_a_wider_margin_turns_a_small_difference_into_equivalence() -> None:
 @pytest.mark.parametrize("metric", JUDGED_OF_LOAD)
 def test_interim_verdicts_match_the_full_analysis(metric: Metric) -> None:
     rng = np.random.default_rng(9)
-    asked = comparison(design=judged_by(metric))
-    rule = look_rule(asked.design, 1)
+    requested = comparison(design=judged_by(metric))
+    rule = look_rule(requested.design, 1)
     blocks = [
         latency_block(n, rng.lognormal(7.0, 0.2, 300).astype(np.int64), rng.lognormal(7.1, 0.2, 300).astype(np.int64))
         for n in range(1, 15)
     ]
     verdicts = []
     for n in range(len(blocks) + 1):
-        interim = interim_result(Samples(blocks[:n]), asked, rule, 1)
-        result = analyse(Samples(blocks[:n]), asked, rule).result_of(1)
+        interim = interim_result(Samples(blocks[:n]), requested, rule, 1)
+        result = analyse(Samples(blocks[:n]), requested, rule).result_of(1)
         assert (result.verdict, result.log_ratio) == (interim.verdict, interim.log_ratio)
         verdicts.append(interim.verdict)
     assert verdicts[-1] is Verdict.SLOWER
 
 
 def test_an_operation_has_a_ratio_per_step() -> None:
-    asked = comparison(design=judged_by(Metric.TIME), workload=OPERATION)
+    requested = comparison(design=judged_by(Metric.TIME), workload=OPERATION)
     blocks = [operation_block(n, OPERATION, (2.0 + n / 100, 1.0), (1.0 + n / 200, 1.0)) for n in range(1, 7)]
-    found = analyse(Samples(blocks), asked, look_rule(asked.design, 1))
+    found = analyse(Samples(blocks), requested, look_rule(requested.design, 1))
     (result,) = found.results
     assert result.verdict is Verdict.FASTER
     ratios = {name: result.ratios[StepTime(name)].value for name in (FIRST, "dump")}
@@ -254,5 +254,5 @@ def test_an_operation_has_a_ratio_per_step() -> None:
 
 
 def test_a_single_step_has_no_separate_ratio() -> None:
-    asked = comparison(design=judged_by(Metric.TIME), workload=vacuum())
-    assert quantities_of(asked) == tuple(Metric)
+    requested = comparison(design=judged_by(Metric.TIME), workload=vacuum())
+    assert quantities_of(requested) == tuple(Metric)

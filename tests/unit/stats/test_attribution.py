@@ -18,8 +18,8 @@ CLIENTS = 4
 
 
 def analysed(blocks: list[Block]) -> Analysis:
-    asked = comparison(("new, old plans", "old", "new"), Design(fixed_blocks=BLOCKS))
-    return analyse(Samples(blocks), asked, look_rule(asked.design, 2))
+    requested = comparison(("new, old plans", "old", "new"), Design(fixed_blocks=BLOCKS))
+    return analyse(Samples(blocks), requested, look_rule(requested.design, 2))
 
 
 def parts(back_s: float, old_s: float, new_s: float, *, noise: float = 0.0, seed: int = 1) -> Attribution | None:

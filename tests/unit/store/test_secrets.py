@@ -36,7 +36,7 @@ SETTINGS = (
 )
 
 
-def with_secrets(asked: Comparison, label: str) -> Comparison:
+def with_secrets(requested: Comparison, label: str) -> Comparison:
     sql = f"CREATE USER MAPPING FOR u SERVER s OPTIONS (user 'u', password '{MARKER}');"
     data = Dataset(
         setup_files=(setup_file("s inline", sql.encode(), text=sql), setup_file("/a.sql", SQL.encode())),
@@ -44,10 +44,10 @@ def with_secrets(asked: Comparison, label: str) -> Comparison:
         variables=(("pw_secret", MARKER),),
     )
     arms = (
-        replace(asked.arms[0], dataset=data, settings=SETTINGS, label=label),
-        replace(asked.arms[1], dataset=data, server=RunningServer(uri=f"postgresql://u:{MARKER}@h/d")),
+        replace(requested.arms[0], dataset=data, settings=SETTINGS, label=label),
+        replace(requested.arms[1], dataset=data, server=RunningServer(uri=f"postgresql://u:{MARKER}@h/d")),
     )
-    return replace(asked, arms=arms)
+    return replace(requested, arms=arms)
 
 
 def contexts() -> list[Context]:
@@ -78,10 +78,10 @@ def plans() -> CapturedPlans:
 
 def kept(folder: Path) -> Results:
     """Results of a study with a password in every possible place."""
-    asked = contexts()
-    results = Results.begin(folder, FACT, asked, {"asked": {"file_text": f'sql = "{SQL}"'}})
+    requested = contexts()
+    results = Results.begin(folder, FACT, requested, {"asked": {"file_text": f'sql = "{SQL}"'}})
     found = Preparation(
-        design=asked[0].comparison.design,
+        design=requested[0].comparison.design,
         arms=(ArmFacts(version="17.8", origin="zonky", compiler="gcc", flags="-O2", sha256=None),) * 2,
         differences=(Difference(kind="setting", name="my.secret", values=(MARKER, ""), is_default=False),),
         writes=True,

@@ -60,12 +60,13 @@ SERVERS: tuple[ServerName, ...] = (
 
 
 def context(number: int, server: ServerName = SERVERS[0]) -> Context:
-    asked = comparison(workload=open_loop())
+    requested = comparison(workload=open_loop())
     data = Dataset(pgbench_scale=3, setup_files=(SetupFile(path="/a.sql", sha256="0" * 64, text="SELECT 1;"),))
     arms = tuple(
-        replace(arm, server=server, dataset=data, settings=(Setting(name="jit", value="off"),)) for arm in asked.arms
+        replace(arm, server=server, dataset=data, settings=(Setting(name="jit", value="off"),))
+        for arm in requested.arms
     )
-    return Context(number=number, levels=(("load", f"c{number}"),), comparison=replace(asked, arms=arms))
+    return Context(number=number, levels=(("load", f"c{number}"),), comparison=replace(requested, arms=arms))
 
 
 def begun(folder: Path) -> Results:
@@ -113,8 +114,8 @@ def test_results_are_read_back_as_written(tmp_path: Path, server: ServerName) ->
     contexts = [context(1, server), context(2, server)]
     blocks = [counted(latency_block(1, [1000, 1100], [900, 950, 990])), latency_block(2, [1000], None)]
     failed = blocks[1]._replace(failures=(FailedTrial(arm=1, phase=Phase.WARM_UP, words='it\'s "lost"'),))
-    asked = replace(FACT, contexts=2)
-    results = Results.begin(tmp_path / "r", asked, contexts, {"ended": "interrupted", "host": {"cpus": 2}})
+    requested = replace(FACT, contexts=2)
+    results = Results.begin(tmp_path / "r", requested, contexts, {"ended": "interrupted", "host": {"cpus": 2}})
     results.add_preparation(1, preparation(contexts[0]), None)
     results.add_preparation(2, None, "no such table")
     results.add_block(1, blocks[0])
@@ -122,11 +123,11 @@ def test_results_are_read_back_as_written(tmp_path: Path, server: ServerName) ->
     results.close()
     results = Results(tmp_path / "r")
     results.add_fact("ended", "decided")
-    asked = replace(asked, title="another", seed=8)
-    results.add_study(asked)
+    requested = replace(requested, title="another", seed=8)
+    results.add_study(requested)
     results.close()
     stored = read_results(tmp_path / "r")
-    assert stored.study == asked
+    assert stored.study == requested
     assert (stored.facts["ended"], stored.facts["host"]) == ("decided", {"cpus": 2})
     assert [one.context for one in stored.contexts] == contexts
     assert stored.contexts[0].preparation == preparation(contexts[0])
@@ -139,13 +140,13 @@ def test_results_are_read_back_as_written(tmp_path: Path, server: ServerName) ->
 def test_an_operation_is_read_back_with_its_prepared_state_and_the_time_of_each_step(tmp_path: Path) -> None:
     operation = vacuum(Step(name="dump", program=("pg_dump", "-f", "db.sql")))
     state = Dataset(prepare=(SetupFile(path="/dirty.sql", sha256="0" * 64),), variables=(("dead", "70"),))
-    asked = Context(number=1, levels=(("dead", "70"),), comparison=comparison(workload=operation, dataset=state))
-    results = Results.begin(tmp_path, FACT, [asked])
+    requested = Context(number=1, levels=(("dead", "70"),), comparison=comparison(workload=operation, dataset=state))
+    results = Results.begin(tmp_path, FACT, [requested])
     block = operation_block(1, operation, (1 / 3, 0.4), (0.75, 0.4))
     results.add_block(1, block)
     results.close()
     (found,) = read_results(tmp_path).contexts
-    assert found.context == asked
+    assert found.context == requested
     assert list(found.blocks) == [as_read(block)]
 
 

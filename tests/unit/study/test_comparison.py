@@ -101,6 +101,6 @@ def test_a_comparison_without_servers_is_rejected() -> None:
 
 
 def test_all_arms_except_the_baseline_are_contenders() -> None:
-    asked = comparison(("a", "b", "c"))
-    assert asked.baseline.label == "a"
-    assert [arm.label for arm in asked.contenders] == ["b", "c"]
+    requested = comparison(("a", "b", "c"))
+    assert requested.baseline.label == "a"
+    assert [arm.label for arm in requested.contenders] == ["b", "c"]

@@ -23,19 +23,19 @@ RESTORATION = PlanRestoration(settings=(Setting(name="enable_hashjoin", value="o
 
 
 def study(*settings: Setting) -> Study:
-    asked = comparison(("15", "16", "17"))
-    asked = replace(asked, arms=tuple(replace(arm, settings=settings) for arm in asked.arms))
-    context = Context(number=3, levels=(("load", "c4"),), comparison=asked)
+    requested = comparison(("15", "16", "17"))
+    requested = replace(requested, arms=tuple(replace(arm, settings=settings) for arm in requested.arms))
+    context = Context(number=3, levels=(("load", "c4"),), comparison=requested)
     return Study(name="s", title="t", question="q", contexts=(context,), seed=1, budget_s=60.0, published="x")
 
 
-def asked_of(restoration: PlanRestoration, *settings: Setting, fitted: Design = FITTED) -> Study:
+def requested_study(restoration: PlanRestoration, *settings: Setting, fitted: Design = FITTED) -> Study:
     whole = study(*settings)
     return counterfactual_study(whole, whole.contexts[0], fitted, 2, restoration, blocks=8)
 
 
 def test_the_contender_with_old_plans_is_compared_with_both_arms() -> None:
-    found = asked_of(RESTORATION)
+    found = requested_study(RESTORATION)
     (context,) = found.contexts
     arms = context.comparison.arms
     assert [arm.label for arm in arms] == ["17 with the plans of 15", "15", "17"]
@@ -49,20 +49,20 @@ def test_the_contender_with_old_plans_is_compared_with_both_arms() -> None:
 
 @pytest.mark.parametrize(("rounds", "of_three_arms"), [(50, 34), (8, 6), (6, 4), (4, 2), (2, 1), (1, 1)])
 def test_windows_keep_their_length_and_blocks_their_duration(rounds: int, of_three_arms: int) -> None:
-    design = asked_of(RESTORATION, fitted=replace(FITTED, rounds=rounds)).contexts[0].comparison.design
+    design = requested_study(RESTORATION, fitted=replace(FITTED, rounds=rounds)).contexts[0].comparison.design
     assert (design.window_s, design.rounds, design.fixed_blocks) == (3.0, of_three_arms, 8)
     assert (design.window_is_given, design.rounds_are_given) == (True, True)
 
 
 def test_a_restoring_setting_overrides_that_of_the_arm() -> None:
-    arm = asked_of(RESTORATION, Setting(name="jit", value="on"), Setting(name="work_mem", value="8MB"))
+    arm = requested_study(RESTORATION, Setting(name="jit", value="on"), Setting(name="work_mem", value="8MB"))
     settings = {one.name: one.value for one in arm.contexts[0].comparison.arms[OLD_PLANS].settings}
     assert settings == {"jit": "off", "work_mem": "8MB", "enable_hashjoin": "off"}
 
 
 def test_a_rewrite_replaces_the_script() -> None:
     restoration = PlanRestoration(rewrite=Script(name="fenced.sql", text="SELECT 1;"))
-    comparison_ = asked_of(restoration).contexts[0].comparison
+    comparison_ = requested_study(restoration).contexts[0].comparison
     workloads = [arm.workload for arm in comparison_.arms]
     assert all(isinstance(one, PgbenchWorkload) for one in workloads)
     assert [one.name for one in workloads] == ["fenced.sql", "select-only", "select-only"]

@@ -16,9 +16,9 @@ WORKLOAD = PgbenchWorkload(scripts=(Script(name="q.sql", text="SELECT 1;"),))
 
 
 def study(contexts: int = 3, design: Design | None = None, scale: int = 1) -> Study:
-    asked = comparison(design=design)
-    arms = tuple(replace(arm, dataset=Dataset(pgbench_scale=scale)) for arm in asked.arms)
-    one = replace(asked, arms=arms)
+    requested = comparison(design=design)
+    arms = tuple(replace(arm, dataset=Dataset(pgbench_scale=scale)) for arm in requested.arms)
+    one = replace(requested, arms=arms)
     return Study(
         name="s",
         title="t",
@@ -60,20 +60,22 @@ def test_each_cold_window_includes_a_start() -> None:
 
 
 def test_running_servers_need_no_disk_space() -> None:
-    asked = study(1)
-    arms = tuple(replace(arm, server=RunningServer(uri="postgresql://a")) for arm in asked.contexts[0].comparison.arms)
-    one = replace(asked.contexts[0], comparison=replace(asked.contexts[0].comparison, arms=arms))
-    assert needs_of(replace(asked, contexts=(one,))).disk_bytes == 0
+    requested = study(1)
+    arms = tuple(
+        replace(arm, server=RunningServer(uri="postgresql://a")) for arm in requested.contexts[0].comparison.arms
+    )
+    one = replace(requested.contexts[0], comparison=replace(requested.contexts[0].comparison, arms=arms))
+    assert needs_of(replace(requested, contexts=(one,))).disk_bytes == 0
 
 
-def with_settings(asked: Study, name: str) -> Study:
+def with_settings(requested: Study, name: str) -> Study:
     """Return the study with a different value of a setting in each context."""
     contexts = []
-    for context in asked.contexts:
+    for context in requested.contexts:
         setting = Setting(name=name, value=str(context.number))
         arms = tuple(replace(arm, settings=(setting,)) for arm in context.comparison.arms)
         contexts.append(replace(context, comparison=replace(context.comparison, arms=arms)))
-    return replace(asked, contexts=tuple(contexts))
+    return replace(requested, contexts=tuple(contexts))
 
 
 def test_large_copies_of_all_contexts_are_counted() -> None:
@@ -93,23 +95,23 @@ def test_arms_with_different_data_settings_are_loaded_separately() -> None:
 
 
 def test_settings_for_setup_files_only_matter_with_setup_files() -> None:
-    asked = with_settings(study(3), "shared_preload_libraries")
-    assert needs_of(asked).snapshots == 2
+    requested = with_settings(study(3), "shared_preload_libraries")
+    assert needs_of(requested).snapshots == 2
     files = Dataset(setup_files=(SetupFile(path="/s.sql", sha256=""),))
     contexts = []
-    for context in asked.contexts:
+    for context in requested.contexts:
         arms = tuple(replace(arm, dataset=files) for arm in context.comparison.arms)
         contexts.append(replace(context, comparison=replace(context.comparison, arms=arms)))
-    assert needs_of(replace(asked, contexts=tuple(contexts))).snapshots == 3 * 2
+    assert needs_of(replace(requested, contexts=tuple(contexts))).snapshots == 3 * 2
 
 
-def with_datasets(asked: Study, *datasets: Dataset) -> Study:
+def with_datasets(requested: Study, *datasets: Dataset) -> Study:
     """Return the study with a different dataset in each context."""
     contexts = []
-    for context, dataset in zip(asked.contexts, datasets, strict=True):
+    for context, dataset in zip(requested.contexts, datasets, strict=True):
         arms = tuple(replace(arm, dataset=dataset) for arm in context.comparison.arms)
         contexts.append(replace(context, comparison=replace(context.comparison, arms=arms)))
-    return replace(asked, contexts=tuple(contexts))
+    return replace(requested, contexts=tuple(contexts))
 
 
 def test_prepared_data_is_counted_in_addition_to_loaded_data() -> None:

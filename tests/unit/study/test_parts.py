@@ -20,10 +20,10 @@ def contexts(*data: tuple[int, str]) -> list[Context]:
     """Return contexts of operations on two servers, by scale and by the variable of `prepare`."""
     found = []
     for number, (scale, dead) in enumerate(data, 1):
-        asked = comparison()
+        requested = comparison()
         dataset = Dataset(pgbench_scale=scale, prepare=PREPARE, variables=(("dead", dead),))
-        arms = tuple(replace(arm, dataset=dataset, workload=VACUUM) for arm in asked.arms)
-        found.append(Context(number=number, levels=(("n", str(number)),), comparison=replace(asked, arms=arms)))
+        arms = tuple(replace(arm, dataset=dataset, workload=VACUUM) for arm in requested.arms)
+        found.append(Context(number=number, levels=(("n", str(number)),), comparison=replace(requested, arms=arms)))
     return found
 
 
@@ -37,8 +37,8 @@ def test_contexts_with_little_data_form_one_part() -> None:
 
 
 def test_contexts_that_share_data_stay_together_and_large_data_is_split() -> None:
-    asked = contexts((500, "3"), (500, "70"), (500, "3"), (10, "3"), (500, "70"), (10, "70"))
-    assert numbers(parts_of(asked)) == [[1, 3], [2, 5], [4, 6]]
+    requested = contexts((500, "3"), (500, "70"), (500, "3"), (10, "3"), (500, "70"), (10, "70"))
+    assert numbers(parts_of(requested)) == [[1, 3], [2, 5], [4, 6]]
 
 
 DATA = st.lists(st.tuples(st.sampled_from([1, 10, 100, 500, 2000]), st.sampled_from(["3", "20", "70"])), max_size=30)
@@ -48,9 +48,9 @@ DATA = st.lists(st.tuples(st.sampled_from([1, 10, 100, 500, 2000]), st.sampled_f
 def test_every_context_is_in_one_part_and_parts_respect_the_limit(
     data: list[tuple[int, str]], most_bytes: float
 ) -> None:
-    asked = contexts(*data)
-    parts = parts_of(asked, most_bytes)
-    assert sorted(chain.from_iterable(numbers(parts))) == [context.number for context in asked]
+    requested = contexts(*data)
+    parts = parts_of(requested, most_bytes)
+    assert sorted(chain.from_iterable(numbers(parts))) == [context.number for context in requested]
     for part in parts:
         is_single = len({context.comparison.arms[0].dataset for context in part}) == 1
         assert is_single or disk_bytes(part) <= most_bytes
@@ -60,8 +60,8 @@ def test_every_context_is_in_one_part_and_parts_respect_the_limit(
 
 
 def test_a_study_needs_the_disk_space_of_its_largest_part() -> None:
-    asked = contexts(*((500, str(dead)) for dead in range(10)))
-    study = Study(name="s", title="t", question="", contexts=tuple(asked), seed=1, budget_s=600.0)
+    requested = contexts(*((500, str(dead)) for dead in range(10)))
+    study = Study(name="s", title="t", question="", contexts=tuple(requested), seed=1, budget_s=600.0)
     needs = needs_of(study)
-    assert disk_bytes(asked) > 5 * disk_bytes(asked[:1]) > MOST_AT_ONCE_BYTES
-    assert (needs.parts, needs.disk_bytes) == (10, disk_bytes(asked[:1]))
+    assert disk_bytes(requested) > 5 * disk_bytes(requested[:1]) > MOST_AT_ONCE_BYTES
+    assert (needs.parts, needs.disk_bytes) == (10, disk_bytes(requested[:1]))

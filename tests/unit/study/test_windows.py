@@ -98,8 +98,8 @@ def test_a_given_slice_is_used_if_transactions_fit(window_s: float) -> None:
 
 
 def test_a_given_number_of_transactions_is_used() -> None:
-    asked = replace(ROOMY, window_kind=WindowKind.TRANSACTIONS, window_transactions=20, window_is_given=True)
-    found = fitted(first(0.01), asked)
+    requested = replace(ROOMY, window_kind=WindowKind.TRANSACTIONS, window_transactions=20, window_is_given=True)
+    found = fitted(first(0.01), requested)
     assert (found.window_kind, found.window_transactions, found.window_s) == (WindowKind.TRANSACTIONS, 20, 0.2)
 
 
@@ -167,8 +167,8 @@ def test_slow_executions_are_warmed_up_twice_unless_the_warm_up_is_given(latency
     found = fitted(first(latency_s))
     if found.window_kind is WindowKind.TRANSACTIONS:
         assert found.warm_up_s >= 2 * latency_s
-    asked = replace(ROOMY, warm_up_s=7.0, warm_up_is_given=True)
-    assert fitted(first(latency_s), asked).warm_up_s == 7.0
+    requested = replace(ROOMY, warm_up_s=7.0, warm_up_is_given=True)
+    assert fitted(first(latency_s), requested).warm_up_s == 7.0
 
 
 def test_a_budget_below_one_block_is_rejected_unless_blocks_are_fixed() -> None:

@@ -138,7 +138,7 @@ def test_the_language_follows_the_locale_if_available(environment: dict[str, str
 
 
 @pytest.mark.parametrize(
-    ("as_json", "asked", "shown"),
+    ("as_json", "requested", "shown"),
     [
         (False, Language.JAPANESE, Language.JAPANESE),
         (False, Language.ENGLISH, Language.ENGLISH),
@@ -147,10 +147,10 @@ def test_the_language_follows_the_locale_if_available(environment: dict[str, str
 )
 def test_output_uses_the_requested_language_except_json(
     as_json: bool,  # noqa: FBT001 - a case
-    asked: Language,
+    requested: Language,
     shown: Language,
 ) -> None:
-    assert language_shown({"as_json": as_json, "language": asked}) is shown
+    assert language_shown({"as_json": as_json, "language": requested}) is shown
 
 
 @pytest.mark.parametrize("command", ["compare", "run", "plans"])

@@ -121,9 +121,9 @@ def test_the_summary_of_a_real_run_is_read(name: str, transactions: int, failed:
 @pytest.mark.parametrize("name", FINISHED)
 def test_the_seconds_match_the_requested_duration(name: str) -> None:
     text = captured(f"{name}.stdout")
-    asked = re.search(r"^duration: (\d+) s$", text, re.MULTILINE)
-    assert asked is not None
-    assert parse_summary(text).seconds == pytest.approx(int(asked[1]), rel=0.05)
+    requested = re.search(r"^duration: (\d+) s$", text, re.MULTILINE)
+    assert requested is not None
+    assert parse_summary(text).seconds == pytest.approx(int(requested[1]), rel=0.05)
 
 
 @pytest.mark.parametrize("name", BROKEN + REFUSED)

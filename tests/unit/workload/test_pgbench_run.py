@@ -76,12 +76,12 @@ loading._path_of(inline_setup("inline", text))
 
 
 def test_a_finished_load_leaves_only_its_log_until_it_is_read(tmp_path: Path) -> None:
-    asked = load(tmp_path, AS_IT_WAS)
-    with finished_load(asked, TARGET, 1.0, 1) as finished:
-        assert len(list(asked.scratch.iterdir())) == 2
-        found = read_window(asked, finished)
+    requested = load(tmp_path, AS_IT_WAS)
+    with finished_load(requested, TARGET, 1.0, 1) as finished:
+        assert len(list(requested.scratch.iterdir())) == 2
+        found = read_window(requested, finished)
     assert found.transactions == found.histogram.total > 0
-    assert list(asked.scratch.iterdir()) == []
+    assert list(requested.scratch.iterdir()) == []
 
 
 NOBODY_CONNECTED_AT_FIRST = AS_IT_WAS.replace(
@@ -117,17 +117,17 @@ echo "tps = 3 (without initial connection time)"
 
 def test_logs_are_stored_on_request_even_if_they_cannot_be_read(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
-    asked = load(tmp_path, AS_IT_WAS.replace("closed_loop.stdout", "rate.stdout"), kept_logs=kept)
-    with pytest.raises(TrialFailedError), finished_load(asked, TARGET, 1.0, 1, log_name="w") as finished:
-        read_window(asked, finished)
+    requested = load(tmp_path, AS_IT_WAS.replace("closed_loop.stdout", "rate.stdout"), kept_logs=kept)
+    with pytest.raises(TrialFailedError), finished_load(requested, TARGET, 1.0, 1, log_name="w") as finished:
+        read_window(requested, finished)
     assert sorted(path.name for path in kept.iterdir()) == ["w-thread-0.log", "w-thread-1.log"]
 
 
 def test_the_log_of_a_repeated_window_replaces_leftover_logs(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
-    asked = load(tmp_path, AS_IT_WAS, kept_logs=kept)
+    requested = load(tmp_path, AS_IT_WAS, kept_logs=kept)
     for name in ("w-01", "w-01-repeated-1", "w-02", "w-01"):
-        with finished_load(asked, TARGET, 1.0, 1, log_name=name):
+        with finished_load(requested, TARGET, 1.0, 1, log_name=name):
             pass
     assert sorted({path.name.partition("-thread")[0] for path in kept.iterdir()}) == ["w-01", "w-02"]
 
@@ -139,14 +139,14 @@ def test_a_log_that_is_not_a_regular_file_is_neither_read_nor_stored(tmp_path: P
         f"cp {CAPTURED}/closed_loop.log0", plant.replace("$log", f"{CAPTURED}/closed_loop.log0")
     )
     kept = tmp_path / "kept"
-    asked = load(tmp_path, program, kept_logs=kept)
+    requested = load(tmp_path, program, kept_logs=kept)
     with (
         pytest.raises(TrialFailedError, match="is not a regular file"),
-        finished_load(asked, TARGET, 1.0, 1, log_name="w") as finished,
+        finished_load(requested, TARGET, 1.0, 1, log_name="w") as finished,
     ):
-        read_window(asked, finished)
+        read_window(requested, finished)
     assert sorted(path.name for path in kept.iterdir()) == ["w-thread-1.log"]
-    assert list(asked.scratch.iterdir()) == []
+    assert list(requested.scratch.iterdir()) == []
 
 
 @pytest.mark.parametrize(("has_room", "error"), [(True, TrialFailedError), (False, HostError)])
@@ -164,16 +164,16 @@ def test_a_damaged_log_is_an_error_of_the_host_if_the_disk_is_full(
 
 
 def test_the_log_of_a_discarded_load_is_not_stored(tmp_path: Path) -> None:
-    asked = load(tmp_path, AS_IT_WAS, kept_logs=tmp_path / "kept")
-    run_window(asked, TARGET, 1.0, 1)
+    requested = load(tmp_path, AS_IT_WAS, kept_logs=tmp_path / "kept")
+    run_window(requested, TARGET, 1.0, 1)
     assert not (tmp_path / "kept").exists()
 
 
 def test_a_hung_window_is_terminated_with_a_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(load_module, "_GRACE_S", 0.2)
-    asked = load(tmp_path, "#!/bin/sh\nsleep 60\n", longest_s=0.1)
+    requested = load(tmp_path, "#!/bin/sh\nsleep 60\n", longest_s=0.1)
     with pytest.raises(TrialHungError, match="pgbench did not finish within 0 s"):
-        run_window(asked, TARGET, 0.1, 1)
+        run_window(requested, TARGET, 0.1, 1)
 
 
 def test_servers_and_host_are_read_before_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,12 +214,12 @@ def test_scripts_and_logs_are_private(tmp_path: Path, umask: int) -> None:
     before = os.umask(umask)
     try:
         write_scripts(PgbenchWorkload(scripts=(Script(name="a.sql", text="SELECT 1;"),)), tmp_path / "scripts", MYSELF)
-        asked = load(tmp_path, AS_IT_WAS, kept_logs=tmp_path / "kept")
-        with finished_load(asked, TARGET, 1.0, 1, log_name="one"):
+        requested = load(tmp_path, AS_IT_WAS, kept_logs=tmp_path / "kept")
+        with finished_load(requested, TARGET, 1.0, 1, log_name="one"):
             pass
     finally:
         os.umask(before)
-    for folder in (tmp_path / "scripts", asked.scratch, tmp_path / "kept"):
+    for folder in (tmp_path / "scripts", requested.scratch, tmp_path / "kept"):
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     files = [*(tmp_path / "scripts").iterdir(), *(tmp_path / "kept").iterdir()]
     assert [stat.S_IMODE(file.stat().st_mode) for file in files] == [0o600] * 3

@@ -32,8 +32,8 @@ def _machine(answer: StudyAnswer) -> Iterator[tuple[str, str]]:
     clients = dict.fromkeys(one.client for one in answer.answers if one.comparison.workload.runs_pgbench)
     if clients:
         yield _("client"), listed(clients)
-    if answer.asked.program:
-        yield _("measured with"), answer.asked.program
+    if answer.invocation.program:
+        yield _("measured with"), answer.invocation.program
     days = [one.days for one in answer.answers if one.days is not None]
     if days:
         first, last = min(day for day, _unused in days), max(day for _unused, day in days)

@@ -140,18 +140,18 @@ def _statement(found: ComparedPlans, shown: set[tuple[StatementName, str]]) -> I
 
 def reproduction(answer: StudyAnswer) -> Iterator[str]:
     """Yield the command, the seed and version, and the study file."""
-    asked = answer.asked
-    if asked.command:
-        yield fenced(asked.command, "sh")
+    invocation = answer.invocation
+    if invocation.command:
+        yield fenced(invocation.command, "sh")
     else:
         yield paragraph(_("These results do not include the command that produced them."))
     yield paragraph(
-        _("Seed {seed}; {program}.", seed=answer.study.seed, program=asked.program)
-        if asked.program
+        _("Seed {seed}; {program}.", seed=answer.study.seed, program=invocation.program)
+        if invocation.program
         else _("Seed {seed}.", seed=answer.study.seed)
     )
-    if asked.file_text:
-        yield f"{escaped(asked.file_name)}:\n\n{fenced(asked.file_text, 'toml')}"
+    if invocation.file_text:
+        yield f"{escaped(invocation.file_name)}:\n\n{fenced(invocation.file_text, 'toml')}"
     yield paragraph(_("All measurements are in the results folder:"))
     yield fenced(f"pgversus report {answer.results} --format csv\npgversus report {answer.results} --json", "sh")
 

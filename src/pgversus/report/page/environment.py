@@ -196,14 +196,14 @@ def _looks(answer: StudyAnswer) -> str:
 
 def reproduction(answer: StudyAnswer) -> Reproduction:
     """Return the command, the files and the builds of a study, as far as known."""
-    asked = answer.asked
+    invocation = answer.invocation
     single = answer.answers[0] if answer.is_comparison and answer.answers else None
     return Reproduction(
-        command=asked.command,
-        program=asked.program,
+        command=invocation.command,
+        program=invocation.program,
         seed=answer.study.seed,
-        file_name=asked.file_name,
-        file_text=asked.file_text,
+        file_name=invocation.file_name,
+        file_text=invocation.file_text,
         files=sorted(set(_files(answer))),
         builds=[(name, _hash(facts)) for name, facts in sorted(answer.builds.items())],
         small_print=comparison_lines(single) if single is not None else study_lines(answer),

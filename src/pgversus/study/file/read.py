@@ -6,7 +6,7 @@ from pathlib import PurePath
 from typing import Any
 
 from pgversus.errors import StudyError
-from pgversus.study.build_options import USUAL_MANNER, manner_asked
+from pgversus.study.build_options import USUAL_MANNER, requested_manner
 from pgversus.study.design import DesignChoices
 from pgversus.study.file import schema
 from pgversus.study.file.contexts import StudyPlan, check_treatment_count, choices_of, contexts_of, designs_for
@@ -26,21 +26,21 @@ USUAL = "quick"
 """The default profile of a file that has it."""
 
 
-def chosen_profile(profiles: Mapping[str, Any], asked: str | None, problems: Problems) -> str | None:
+def chosen_profile(profiles: Mapping[str, Any], requested: str | None, problems: Problems) -> str | None:
     """Return the name of the profile to use; None to use the file without a profile."""
-    if asked is None:
+    if requested is None:
         return USUAL if USUAL in profiles else None
-    if asked in profiles:
-        return asked
-    if problems.concern("profiles", asked):
+    if requested in profiles:
+        return requested
+    if problems.concern("profiles", requested):
         return None
-    meant = nearest(asked, list(profiles))
+    meant = nearest(requested, list(profiles))
     problems.add(
         ("profiles",),
         StudyError(
-            f"unknown profile {shown(asked)}",
+            f"unknown profile {shown(requested)}",
             slug="study-unknown-profile",
-            found=shown(asked),
+            found=shown(requested),
             expected=listed(profiles, show=as_toml) or "none: the file has no [profiles.NAME]",
             to_do=f"--profile {meant}" if meant else "remove --profile",
         ),
@@ -82,7 +82,7 @@ def read_study(
     read: ReadFile,
     profile: str | None = None,
     seed: int,
-    asked_seed: int | None = None,
+    requested_seed: int | None = None,
     budget_s: float | None = None,
     name_server: NameServer = server_as_written,
 ) -> Study:
@@ -113,8 +113,8 @@ def read_study(
     contents = Contents(read, problems)
     figures = _figures(sections, contents, problems)
     choices = choices_of(sections.design, problems, seed=seed)
-    if asked_seed is not None:
-        choices = replace(choices, seed=asked_seed)
+    if requested_seed is not None:
+        choices = replace(choices, seed=requested_seed)
     if budget_s is not None:
         choices = replace(choices, budget_s=budget_s)
     plan = _plan(sections, contents, problems, choices, name_server=name_server)
@@ -133,7 +133,7 @@ def read_study(
         skips_missing_settings=sections.if_missing == "skip",
         published=figures,
         metrics=tuple(sections.metrics or ()),
-        build_manner=manner_asked(USUAL_MANNER, sections.build_profile, sections.build_system),
+        build_manner=requested_manner(USUAL_MANNER, sections.build_profile, sections.build_system),
     )
 
 

@@ -24,7 +24,7 @@ def read_file(path: str) -> tuple[str, bytes]:
 
 
 def study(
-    text: str, *, profile: str | None = None, asked_seed: int | None = None, budget_s: float | None = None
+    text: str, *, profile: str | None = None, requested_seed: int | None = None, budget_s: float | None = None
 ) -> Study:
     return read_study(
         text,
@@ -32,7 +32,7 @@ def study(
         read=read_file,
         profile=profile,
         seed=SEED,
-        asked_seed=asked_seed,
+        requested_seed=requested_seed,
         budget_s=budget_s,
     )
 

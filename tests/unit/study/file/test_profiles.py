@@ -46,9 +46,9 @@ def test_a_profile_may_add_missing_keys() -> None:
     assert problem(bare).slug == "study-file-missing-key"
 
 
-@pytest.mark.parametrize(("asked", "to_do"), [("publshed", "--profile published"), ("zzz", "remove --profile")])
-def test_an_unknown_profile_suggests_a_similar_name(asked: str, to_do: str) -> None:
-    found = problem(PROFILES, profile=asked)
+@pytest.mark.parametrize(("requested", "to_do"), [("publshed", "--profile published"), ("zzz", "remove --profile")])
+def test_an_unknown_profile_suggests_a_similar_name(requested: str, to_do: str) -> None:
+    found = problem(PROFILES, profile=requested)
     assert (found.slug, found.to_do) == ("study-unknown-profile", to_do)
     assert found.expected == '"quick", "published"'
 

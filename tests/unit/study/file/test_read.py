@@ -276,7 +276,7 @@ def test_a_budget_argument_overrides_the_file() -> None:
 
 
 def test_a_seed_argument_overrides_the_file() -> None:
-    found = study(f"{SHORT}[design]\nseed = 5\n", asked_seed=9)
+    found = study(f"{SHORT}[design]\nseed = 5\n", requested_seed=9)
     assert found.seed == found.contexts[0].comparison.design.seed == 9
 
 

@@ -52,8 +52,8 @@ def test_variables_are_passed_to_scripts_of_loads() -> None:
 
 
 def test_a_variable_is_compared_on_request_or_if_nothing_else_varies() -> None:
-    asked = labels(f'compare = "rows"\nbaseline = "contiguous"\n{DIRTY}')
-    assert asked[0] == ("server=15.10 dead=3", ["rows=contiguous", "rows=spread"])
+    requested = labels(f'compare = "rows"\nbaseline = "contiguous"\n{DIRTY}')
+    assert requested[0] == ("server=15.10 dead=3", ["rows=contiguous", "rows=spread"])
     alone = DIRTY.replace('["15.10", "16.6"]', '["16.6"]').replace('rows = ["spread", "contiguous"]\n', "")
     assert labels(alone) == [("", ["dead=3", "dead=70"])]
     setting = alone.replace("[factors.variables]", "jit = [true, false]\n[factors.variables]")
