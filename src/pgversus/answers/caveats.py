@@ -169,7 +169,7 @@ def _failures(comparison: Comparison, blocks: Sequence[Block]) -> Iterator[Cavea
                 failed=len(failures),
                 blocks=len(blocks),
                 phase=failures[0].phase,
-                failure=failures[0].words,
+                failure=failures[0].message,
             )
 
 

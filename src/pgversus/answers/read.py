@@ -207,7 +207,7 @@ def _read_attributed(folder: Path) -> AttributionResult:
         rewrite=workload.scripts[0] if is_rewritten else None,
     )
     return AttributionResult(
-        restoration=restoration.words,
+        restoration=restoration.text,
         found=found,
         failure="",
         wall_s=answer.wall_s,

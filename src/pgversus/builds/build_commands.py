@@ -72,7 +72,7 @@ class Command:
     """One command of a build."""
 
     arguments: tuple[str, ...]
-    words: str
+    step: str
     """The step that it performs, for messages."""
     environment: Mapping[str, str] = field(default_factory=dict)
     directory: Path | None = None
@@ -109,7 +109,7 @@ def _with_configure(
     places: BuildDirectories, options: BuildOptions, manner: BuildManner, compiler: str, major: int, jobs: int
 ) -> Iterator[Command]:
     yield Command(
-        words="configuring",
+        step="configuring",
         arguments=(
             str(places.tree / "configure"),
             # First, so that an unknown option is an error instead of a warning.
@@ -127,12 +127,12 @@ def _with_configure(
     make = ("make", f"-j{jobs}")
     directories = _EVERYTHING if manner.profile is BuildProfile.FULL else (*_DIRECTORIES, *_option_directories(options))
     if manner.profile is BuildProfile.MINIMAL:
-        yield Command(words="compiling", arguments=(*make, "-C", "src/backend", "generated-headers"))
+        yield Command(step="compiling", arguments=(*make, "-C", "src/backend", "generated-headers"))
     for directory in directories:
-        yield Command(words="compiling", arguments=(*make, "-C", directory, "all"))
+        yield Command(step="compiling", arguments=(*make, "-C", directory, "all"))
     for directory in directories:
         arguments = ("make", "-s", "-C", directory, "install", f"DESTDIR={places.stage}")
-        yield Command(words="installing", arguments=arguments)
+        yield Command(step="installing", arguments=arguments)
 
 
 def _option_directories(options: BuildOptions) -> list[str]:
@@ -166,7 +166,7 @@ def _with_meson(
     is_full = manner.profile is BuildProfile.FULL
     libraries = [name for name in _LIBRARIES if major >= _FIRST_MAJOR_WITH.get(name, 0)] if is_full else []
     yield Command(
-        words="configuring",
+        step="configuring",
         arguments=(
             "meson",
             "setup",
@@ -190,9 +190,9 @@ def _with_meson(
         environment={"CC": compiler},
         directory=places.tree.parent,
     )
-    yield Command(words="compiling", arguments=("ninja", f"-j{jobs}"))
+    yield Command(step="compiling", arguments=("ninja", f"-j{jobs}"))
     yield Command(
-        words="installing", arguments=("meson", "install", "--quiet", "--no-rebuild", f"--destdir={places.stage}")
+        step="installing", arguments=("meson", "install", "--quiet", "--no-rebuild", f"--destdir={places.stage}")
     )
 
 

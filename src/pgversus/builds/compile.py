@@ -101,7 +101,7 @@ def _with_context(lines: Sequence[str], index: int) -> list[str]:
 class CommandFailedError(Exception):
     """A command of a build failed."""
 
-    words: str
+    step: str
     """The step that failed."""
     error: str
 
@@ -144,7 +144,7 @@ class BuildRunner:
         if exit_code != 0:
             with self._log.open(encoding="utf-8", errors="replace") as log:
                 log.seek(from_here)
-                raise CommandFailedError(command.words, first_error(log))
+                raise CommandFailedError(command.step, first_error(log))
 
     def _run(self, command: Command, write: Callable[[str], int]) -> int:
         process = Program(
@@ -278,7 +278,7 @@ def _make(order: Order, scratch: Path, cache: Cache, user: ServerUser, notify: N
             for command in commands(places, made.options, made.manner, compiler=compiler, major=major, jobs=jobs):
                 resources.do(command)
         except CommandFailedError as error:
-            raise _failed(order, error.words, str(error), _kept_log(order, scratch, cache)) from error
+            raise _failed(order, error.step, str(error), _kept_log(order, scratch, cache)) from error
     finished = scratch / "finished"
     try:
         copy_tree(places.stage / PREFIX.strip("/"), finished, user)

@@ -220,7 +220,7 @@ class TerminalProgress:
                     "block {block}: a trial of {arm} failed: {words}",
                     block=block.number,
                     arm=comparison.arms[failure.arm].label,
-                    words=failure.words,
+                    words=failure.message,
                 )
                 self.say(with_context(context, words))
             if not self._attributed:

@@ -207,7 +207,7 @@ class _Attempt:
                 trials[arm] = trial_of(arm, windows, self._gauges.get(arm), self._counters.get(arm))
             else:
                 words = "no transaction finished in any window"
-                failures.append(FailedTrial(arm=arm, phase=Phase.MEASURE, words=words))
+                failures.append(FailedTrial(arm=arm, phase=Phase.MEASURE, message=words))
         if BASELINE in trials:
             for arm in trials.keys() - {BASELINE}:
                 trials[arm] = trials[arm]._replace(ratio_error=ratio_error(trials[BASELINE], trials[arm]))
@@ -275,7 +275,7 @@ class _Attempt:
             with self._testbed.failures(self.state.context, arm):
                 yield
         except TrialFailedError as error:
-            self._failures.append(FailedTrial(arm=arm, phase=phase, words=str(error)))
+            self._failures.append(FailedTrial(arm=arm, phase=phase, message=str(error)))
 
     def _has_failed(self, arm: int) -> bool:
         return any(failure.arm == arm for failure in self._failures)

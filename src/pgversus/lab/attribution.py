@@ -50,7 +50,7 @@ class _Wanted:
         return f"{self.context.number}-{self.contender}"
 
     @property
-    def words(self) -> str:
+    def label(self) -> str:
         """Name of the contender, with its context."""
         return self.context.located(self.context.comparison.arms[self.contender].label)
 
@@ -96,12 +96,12 @@ def attribute(study: Study, results: Path, measure: Measure, progress: Progress)
         waiting = [one for one in wanted if not _has_ended(one)]
         for number, one in enumerate(waiting):
             before_s = _spent_s(one.folder)
-            progress.attributing(one.words, number + 1, len(waiting))
+            progress.attributing(one.label, number + 1, len(waiting))
             try:
                 stopped = _measured(one, left_s / (len(waiting) - number), measure, progress)
             except PgversusError as error:
                 not_attributed[one.key] = f"{error.what} ({error.where}): {error.found}"
-                progress.say(f"{one.words}: {not_attributed[one.key]}")
+                progress.say(f"{one.label}: {not_attributed[one.key]}")
                 continue
             if stopped is None:
                 not_attributed[one.key] = N_("the budget has no room for enough blocks of it")
@@ -125,7 +125,7 @@ def _measured(one: _Wanted, room_s: float, measure: Measure, progress: Progress)
     else:
         return None
     blocks = study.contexts[0].comparison.design.stopping_rule.last_look
-    progress.say(f"measuring what the plans of {one.words} account for, in {blocks} blocks: {one.restoration.words}")
+    progress.say(f"measuring what the plans of {one.label} account for, in {blocks} blocks: {one.restoration.text}")
     return measure(study, one.folder)
 
 

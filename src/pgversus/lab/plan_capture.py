@@ -80,7 +80,7 @@ def _captured(label: str, connection: Connection, statement: Statement, *, with_
         raise WorkloadError(
             f"a statement of the workload fails on {label}",
             slug="workload-not-explained",
-            where=f"{statement.words}, on {label}",
+            where=f"{statement.description}, on {label}",
             found=str(error).strip(),
             expected="a statement that runs on every arm",
             to_do="this is the server's own message; fix the script, its data or its variables",

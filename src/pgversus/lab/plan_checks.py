@@ -33,7 +33,7 @@ def check_plan_restored(labels: Sequence[str], plans: CapturedPlans) -> None:
             raise WorkloadError(
                 "the old plan was not restored",
                 slug="workload-plan-not-restored",
-                where=f"{one[OLD_PLANS].statement.words}, on {labels[OLD_PLANS]}",
+                where=f"{one[OLD_PLANS].statement.description}, on {labels[OLD_PLANS]}",
                 found="a different plan, or one that is executed differently",
                 expected=f"the plan of {labels[BASELINE_AGAIN]}",
                 to_do="add a rewrite to the study that gets the old plan (pgversus plans shows it)",

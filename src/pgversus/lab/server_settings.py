@@ -88,7 +88,7 @@ def _problems(study: Study, answer: _Answer) -> Iterator[StudyError]:
                     had.add(setting.name)
                 if found is not None and found.value is None:
                     # For an unknown name the values do not matter.
-                    key = setting.name, "" if found.is_unknown else setting.value, found.words
+                    key = setting.name, "" if found.is_unknown else setting.value, found.message
                     refused.setdefault(key, _Refusal(name=setting.name, answer=found)).add(setting.value, arm.label)
     for one in refused.values():
         others_have_it = one.answer.is_unknown and one.name in had
@@ -121,7 +121,7 @@ class _Refusal:
             "a server refuses a setting",
             slug="study-setting-refused",
             where=f"{self.name} = {', '.join(self.values)}, on {', '.join(self.labels)}",
-            found=self.answer.words,
+            found=self.answer.message,
             expected="a name and a value that every server of the study accepts",
             to_do=to_do,
         )

@@ -107,10 +107,10 @@ def amount_changes(baseline: Plan, contender: Plan, matching: NodeMatching) -> I
         was, now = baseline.nodes[place], contender.nodes[there]
         found: list[_Amounts] = [*_amounts(was, now), *_estimates(was, now)]
         for kind, amount, amount_there in found:
-            yield Change(kind=kind, node=now.words, was=amount, now=amount_there, places=(place, there))
+            yield Change(kind=kind, node=now.text, was=amount, now=amount_there, places=(place, there))
     before, after = baseline.root.measured.blocks, contender.root.measured.blocks
     if before is not None and after is not None and abs(after - before) > _FEW_BLOCKS and _is_much(before, after):
-        yield Change(kind=ChangeKind.BLOCKS, node=contender.root.words, was=before, now=after, places=(0, 0))
+        yield Change(kind=ChangeKind.BLOCKS, node=contender.root.text, was=before, now=after, places=(0, 0))
 
 
 def _amounts(was: PlanNode, now: PlanNode) -> Iterator[tuple[ChangeKind, float, float]]:
@@ -164,8 +164,8 @@ class _PlacedCondition:
     node: PlanNode
 
     @property
-    def words(self) -> str:
-        return f"{self.heading} of {self.node.words}"
+    def description(self) -> str:
+        return f"{self.heading} of {self.node.text}"
 
 
 def condition_changes(baseline: Plan, contender: Plan, matching: NodeMatching) -> Iterator[Change]:
@@ -190,17 +190,17 @@ def _conditions(baseline: Plan, contender: Plan, matching: NodeMatching) -> Iter
             now = moved.pop(0)
             yield Change(
                 kind=ChangeKind.CONDITION_MOVED,
-                node=now.node.words,
+                node=now.node.text,
                 name=one.text,
-                was=one.words,
-                now=now.words,
+                was=one.description,
+                now=now.description,
                 places=(one.place, now.place),
             )
         # Conditions of removed nodes are reported with the nodes.
         elif one.place in there:
             yield Change(
                 kind=ChangeKind.CONDITION_GONE,
-                node=one.node.words,
+                node=one.node.text,
                 name=one.heading,
                 was=one.text,
                 places=(one.place, there[one.place]),
@@ -210,7 +210,7 @@ def _conditions(baseline: Plan, contender: Plan, matching: NodeMatching) -> Iter
         if one.place in back:
             yield Change(
                 kind=ChangeKind.CONDITION_NEW,
-                node=one.node.words,
+                node=one.node.text,
                 name=one.heading,
                 now=one.text,
                 places=(back[one.place], one.place),
@@ -233,7 +233,7 @@ def _keys(was: PlanNode, now: PlanNode, places: tuple[int, int]) -> Iterator[Cha
             kind = ChangeKind.KEY_ORDER if sorted(before) == sorted(after) else ChangeKind.KEYS
             yield Change(
                 kind=kind,
-                node=now.words,
+                node=now.text,
                 name=heading,
                 was=", ".join(before),
                 now=", ".join(after),
@@ -246,7 +246,7 @@ def fact_changes(one: ComparablePlan, other: ComparablePlan, matching: NodeMatch
     baseline, contender = one.plan, other.plan
     if baseline.is_measured and contender.is_measured and bool(baseline.jit_functions) != bool(contender.jit_functions):
         functions = baseline.jit_functions or 0, contender.jit_functions or 0
-        yield Change(kind=ChangeKind.JIT, node=contender.root.words, was=functions[0], now=functions[1])
+        yield Change(kind=ChangeKind.JIT, node=contender.root.text, was=functions[0], now=functions[1])
     for place, there in matching.pairs:
         was, now = one.facts[place], other.facts[there]
         node = contender.nodes[there]
@@ -258,11 +258,11 @@ def fact_changes(one: ComparablePlan, other: ComparablePlan, matching: NodeMatch
             if name == SPILLED:
                 kind = ChangeKind.SPILL_NEW if now[name] else ChangeKind.SPILL_GONE
                 blocks = baseline.nodes[place].measured.temp_blocks, node.measured.temp_blocks
-                yield Change(kind=kind, node=node.words, was=blocks[0], now=blocks[1], places=(place, there))
+                yield Change(kind=kind, node=node.text, was=blocks[0], now=blocks[1], places=(place, there))
             else:
                 yield Change(
                     kind=ChangeKind.FACT,
-                    node=node.words,
+                    node=node.text,
                     name=name,
                     was=str(was[name]),
                     now=str(now[name]),
@@ -282,7 +282,7 @@ def operator_changes(baseline: Plan, contender: Plan, matching: NodeMatching) ->
         *_gone(baseline, contender, matching),
         *_new(contender, matching),
     ]
-    yield from found or [Change(kind=ChangeKind.ARRANGEMENT, node=contender.root.words, places=(0, 0))]
+    yield from found or [Change(kind=ChangeKind.ARRANGEMENT, node=contender.root.text, places=(0, 0))]
 
 
 def _moved_scopes(baseline: Plan, contender: Plan, matching: NodeMatching) -> Iterator[Change]:
@@ -311,7 +311,7 @@ def _other_operators(baseline: Plan, contender: Plan, matching: NodeMatching) ->
             kind = ChangeKind.ACCESS
         else:
             kind = ChangeKind.OPERATOR
-        yield Change(kind=kind, node=now.words, was=_full(was), now=_full(now), places=(place, there))
+        yield Change(kind=kind, node=now.text, was=_full(was), now=_full(now), places=(place, there))
 
 
 def _gone(baseline: Plan, contender: Plan, matching: NodeMatching) -> Iterator[Change]:
@@ -357,7 +357,7 @@ def _is_hash(*nodes: PlanNode) -> bool:
 
 
 def _full(node: PlanNode) -> str:
-    return f"{node.words} {node.detail}".rstrip()
+    return f"{node.text} {node.detail}".rstrip()
 
 
 def _details(node: PlanNode) -> tuple[str, ...]:

@@ -86,7 +86,7 @@ class PlanNode:
         return self.relation if self.alias in (None, self.relation) else f"{self.relation} {self.alias}"
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """The node as in EXPLAIN's text format: `Index Scan using t_pkey on t`."""
         using = f" using {self.indexes}" if self.indexes else ""
         return f"{self.op}{using} on {self.target}" if self.target else f"{self.op}{using}"

@@ -28,7 +28,7 @@ class SettingAnswer:
 
     value: str | None
     """The value as the server prints it, so that 4MB and 4096kB are equal; None if it was rejected."""
-    words: str
+    message: str
     """Why it was rejected."""
     nearest: str | None = None
     """A setting of this server with a similar name, if the name is unknown."""
@@ -36,7 +36,7 @@ class SettingAnswer:
     @property
     def is_unknown(self) -> bool:
         """Whether the setting is unknown to this server."""
-        return _UNKNOWN in self.words
+        return _UNKNOWN in self.message
 
 
 def ask_program(build: Build, setting: Setting, user: ServerUser, directory: Path) -> SettingAnswer:
@@ -54,9 +54,9 @@ def ask_program(build: Build, setting: Setting, user: ServerUser, directory: Pat
     arguments = [str(build.program("postgres")), "-C", setting.name, "-c", shown, "-D", str(directory)]
     finished = run(arguments, user=user, directory=directory)
     if finished.succeeded:
-        return SettingAnswer(value=finished.stdout.strip(), words="")
+        return SettingAnswer(value=finished.stdout.strip(), message="")
     found = _WORDS.findall(finished.stderr)
-    refused = SettingAnswer(value=None, words="; ".join(found) or finished.stderr.strip())
+    refused = SettingAnswer(value=None, message="; ".join(found) or finished.stderr.strip())
     return replace(refused, nearest=_nearest(setting.name, build, user, directory)) if refused.is_unknown else refused
 
 
@@ -89,5 +89,5 @@ def ask_running_server(target: Target, setting: Setting) -> SettingAnswer:
         if not words:
             # The server has gone away.
             raise
-        return SettingAnswer(value=None, words="; ".join(words))
-    return SettingAnswer(value=value, words="")
+        return SettingAnswer(value=None, message="; ".join(words))
+    return SettingAnswer(value=value, message="")

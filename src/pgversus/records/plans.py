@@ -48,7 +48,7 @@ class Candidate:
     settings: tuple[tuple[str, str], ...]
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """The settings as text: `enable_hashjoin = off, enable_mergejoin = off`."""
         return ", ".join(f"{name} = {value}" for name, value in self.settings)
 
@@ -139,7 +139,7 @@ class Statement:
         return StatementName(script=self.script, number=self.number, text=text)
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """Its name for an error message, in English."""
         return f"{self.script}, statement {self.number}: {self.name.text}"
 

@@ -280,7 +280,7 @@ class FailedTrial:
 
     arm: int
     phase: Phase
-    words: str
+    message: str
     """Message of the program that failed."""
 
 

@@ -104,7 +104,7 @@ class TreeNode:
     """A plan node, as text."""
 
     depth: int
-    words: str
+    text: str
     ran: str
     """Its rows, loops and own time if executed, otherwise the estimated rows."""
     details: tuple[str, ...]
@@ -116,7 +116,7 @@ def tree(plan: Plan) -> list[TreeNode]:
     return [
         TreeNode(
             depth=node.depth,
-            words=f"{_subplan(plan, node)}{node.words}",
+            text=f"{_subplan(plan, node)}{node.text}",
             ran=_ran(node, mine.time_s),
             details=tuple(_details(node)),
         )
@@ -128,7 +128,7 @@ def plan_lines(plan: Plan) -> Iterator[str]:
     """Yield the nodes of a plan as lines of text."""
     for node in tree(plan):
         indent = " " * _STEP * node.depth
-        yield f"{indent}{node.words}  ({node.ran})"
+        yield f"{indent}{node.text}  ({node.ran})"
         yield from (f"{indent}{' ' * _STEP}{text}" for text in node.details)
 
 
@@ -266,7 +266,7 @@ def override_text(one: ComparedPlans) -> str:
         return _("no setting was found with which {new} uses the plan of {old}", old=old, new=new)
     candidate, found = one.undone_by.candidate, (_RUN if is_run else _PLANNED)[one.undone_by.but_for]
     why = _(_WHY[candidate.why], old=old, new=new)
-    return _(found, settings=candidate.words, why=why, old=old, new=new)
+    return _(found, settings=candidate.text, why=why, old=old, new=new)
 
 
 def plans_text(answer: PlansAnswer) -> str:

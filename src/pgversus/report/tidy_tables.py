@@ -166,7 +166,7 @@ def _trials(
         yield index, [block.number, *_arm(one, index), "finished", *_numbers(trial, steps), None, None, *cells]
     for failure in block.failures:
         lacking = [None] * (3 + len(Metric) + len(steps))
-        words = [failure.phase.value, failure.words]
+        words = [failure.phase.value, failure.message]
         row = [block.number, *_arm(one, failure.arm), "failed", *lacking, *words, *([None] * len(counters))]
         yield failure.arm, row
 

@@ -411,7 +411,7 @@ def _failures(database: ResultsFile, arms: Mapping[int, int]) -> Mapping[tuple[i
     for context, block, arm, phase, words in read_rows(database, _FAILED, _FAILURES, key=3):
         if arm >= arms.get(context, 0):
             raise ValueError(f"a trial of arm {arm}, which context {context} does not have")
-        found[context, block].append(FailedTrial(arm=arm, phase=Phase(phase), words=message_without_secrets(words)))
+        found[context, block].append(FailedTrial(arm=arm, phase=Phase(phase), message=message_without_secrets(words)))
     return found
 
 

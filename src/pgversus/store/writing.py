@@ -221,7 +221,7 @@ def _failed(failure: FailedTrial) -> dict[str, Any]:
         "arm": failure.arm,
         "status": "failed",
         "failed_phase": failure.phase.value,
-        "failed_words": message_without_secrets(failure.words),
+        "failed_words": message_without_secrets(failure.message),
     }
 
 

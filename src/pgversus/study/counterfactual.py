@@ -30,7 +30,7 @@ class PlanRestoration:
     """An equivalent script with different SQL."""
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """`enable_hashjoin = off, enable_mergejoin = off`, or the name of the script."""
         if self.rewrite is not None:
             return self.rewrite.name

@@ -36,7 +36,7 @@ def all_of(options: BuildOptions, manner: BuildManner, major: int = 17, compiler
 def configured(options: BuildOptions, manner: BuildManner, major: int = 17, compiler: str = "gcc") -> list[str]:
     """The arguments of configure or meson, without the program and the directories."""
     first, *_ = all_of(options, manner, major, compiler)
-    assert first.words == "configuring"
+    assert first.step == "configuring"
     return [word for word in first.arguments if not word.startswith("/") and word not in ("meson", "setup")]
 
 
@@ -128,10 +128,10 @@ def test_a_full_build_with_meson_has_the_same_libraries() -> None:
 
 def test_compiled_directories_are_installed_in_the_stage() -> None:
     _, *rest = all_of(NO_OPTIONS, USUAL_MANNER)
-    headers, *others = [one.arguments for one in rest if one.words == "compiling"]
+    headers, *others = [one.arguments for one in rest if one.step == "compiling"]
     assert headers == ("make", "-j3", "-C", "src/backend", "generated-headers")
     assert all(words[:3] == ("make", "-j3", "-C") and words[4:] == ("all",) for words in others)
-    installed = [one.arguments for one in rest if one.words == "installing"]
+    installed = [one.arguments for one in rest if one.step == "installing"]
     assert all(words[-1] == "DESTDIR=/s/stage" for words in installed)
     compiled = [words[3] for words in others]
     assert [words[3] for words in installed] == compiled
@@ -154,7 +154,7 @@ def test_meson_builds_and_installs_in_three_commands() -> None:
 
 def test_a_command_is_shown_as_typed_in_a_shell() -> None:
     shown = as_typed(
-        Command(words="w", arguments=("configure", "CFLAGS=-O3 -g", "$X"), environment={"CC": "clang -m64"})
+        Command(step="w", arguments=("configure", "CFLAGS=-O3 -g", "$X"), environment={"CC": "clang -m64"})
     )
     assert shown == "'CC=clang -m64' configure 'CFLAGS=-O3 -g' '$X'"
 

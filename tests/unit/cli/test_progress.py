@@ -393,7 +393,7 @@ def test_no_color_disables_colours(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_failed_trial_is_a_permanent_line() -> None:
     watched = Watched()
-    block = Block(number=3, trials={}, failures=(FailedTrial(arm=1, phase=Phase.MEASURE, words="ERROR: no {x}"),))
+    block = Block(number=3, trials={}, failures=(FailedTrial(arm=1, phase=Phase.MEASURE, message="ERROR: no {x}"),))
     with watched.progress:
         watched.progress.begin_blocks(context(), REQUESTED)
         watched.progress.block_finished(context(), block, {}, 1.0)
@@ -434,7 +434,7 @@ def test_lines_of_progress_contain_no_password(is_terminal: bool) -> None:  # no
     file = io.StringIO()
     context = Context(number=1, levels=(), comparison=REQUESTED)
     failure = FailedTrial(
-        arm=1, phase=Phase.MEASURE, words="a://u:Geheim99@h: LINE 1: ALTER ROLE u PASSWORD 'Geheim99'"
+        arm=1, phase=Phase.MEASURE, message="a://u:Geheim99@h: LINE 1: ALTER ROLE u PASSWORD 'Geheim99'"
     )
     with TerminalProgress(SafeConsole(file=file, force_terminal=is_terminal, width=200)) as progress:
         progress.say("skipped: archive_command=PGPASSWORD=Geheim99 cp")

@@ -358,7 +358,7 @@ def test_a_failed_trial_has_a_message_and_no_result_and_the_rest_continues() -> 
     assert ended.stopped is StopReason.DECIDED
     assert len(ended.blocks) == 5, "four good ones"
     (failure,) = ended.blocks[1].failures
-    assert (failure.arm, failure.words) == (1, "measure of 1 failed")
+    assert (failure.arm, failure.message) == (1, "measure of 1 failed")
     assert 1 not in ended.blocks[1].trials
     assert analyse(ended.state.samples, comparison(), ended.state.rule).results[0].blocks == 4
 
@@ -409,7 +409,7 @@ def test_a_trial_without_a_transaction_is_a_failed_trial() -> None:
     host = Pretended({0: 100.0, 1: 0.0})
     ended = run(comparison(), host)
     assert ended.stopped is StopReason.FAILED
-    assert ended.blocks[0].failures[0].words == "no transaction finished in any window"
+    assert ended.blocks[0].failures[0].message == "no transaction finished in any window"
 
 
 @pytest.mark.parametrize("at", range(1, 60))

@@ -27,10 +27,10 @@ class Servers:
     def __call__(self, server: ServerName, setting: Setting) -> SettingAnswer:
         self.requested.append((server, setting))
         if setting.name == "io_combine_limit" and server == OLD:
-            return SettingAnswer(value=None, words=UNKNOWN, nearest="io_method")
+            return SettingAnswer(value=None, message=UNKNOWN, nearest="io_method")
         if setting.value == "1kB":
-            return SettingAnswer(value=None, words="1 kB is outside the valid range")
-        return SettingAnswer(value={"4096kB": "4096", "4MB": "4096"}.get(setting.value, setting.value), words="")
+            return SettingAnswer(value=None, message="1 kB is outside the valid range")
+        return SettingAnswer(value={"4096kB": "4096", "4MB": "4096"}.get(setting.value, setting.value), message="")
 
 
 def study(
@@ -57,7 +57,7 @@ def test_each_server_is_asked_once_for_each_value() -> None:
 
 def test_only_available_servers_are_asked() -> None:
     builds: dict[ServerName, Build | None] = {OLD: Build(version="16.12", bin_directory=Path("/x"), origin="test")}
-    said = SettingAnswer(value="1", words="")
+    said = SettingAnswer(value="1", message="")
     ask = ask_of({**builds, NEW: None}, lambda _, __: said)
     setting = Setting(name="work_mem", value="8MB")
     nowhere = RunningServer(uri="postgresql:///postgres?host=/nowhere")

@@ -55,7 +55,7 @@ PRINTED = json.dumps(json.loads((DATA / "plans" / "corpus" / "parmemo.json").rea
 )
 def test_plans_are_read_from_every_format(text: str) -> None:
     (found,) = read_plans(text, "plan.json")
-    assert found.root.words == "Seq Scan on t"
+    assert found.root.text == "Seq Scan on t"
     assert (found.planning_s, found.execution_s) == (0.0005, 0.002)
     assert found.settings == {"work_mem": "64kB"}
 
@@ -68,7 +68,7 @@ def test_several_statements_yield_several_plans() -> None:
 def test_unknown_properties_of_future_majors_are_ignored() -> None:
     root = scan("t", Brand_New={"a": [1]}) | {"Node Type": "Quantum Scan"}
     found = plan(root, Novelty=[1, 2])
-    assert found.root.words == "Quantum Scan on t"
+    assert found.root.text == "Quantum Scan on t"
 
 
 @pytest.mark.parametrize(

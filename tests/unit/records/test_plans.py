@@ -11,7 +11,7 @@ def amount(value: str, default: str) -> PlannerSetting:
 
 
 def tried(baseline: dict[str, PlannerSetting], contender: dict[str, PlannerSetting]) -> list[str]:
-    return [f"{one.why}: {one.words}" for one in candidates(baseline, contender)]
+    return [f"{one.why}: {one.text}" for one in candidates(baseline, contender)]
 
 
 def test_new_switches_come_first_then_differing_settings_then_all_switches() -> None:
@@ -53,10 +53,10 @@ def test_candidates_are_plain_values() -> None:
 
 def test_memory_limits_go_down_to_their_minimum_with_hashes_first() -> None:
     settings = {"hash_mem_multiplier": amount("2", "2"), "work_mem": amount("100", "4096")}
-    words = [one.words for one in memory_candidates(settings, is_less=True)]
+    words = [one.text for one in memory_candidates(settings, is_less=True)]
     assert words[:3] == ["hash_mem_multiplier = 1.8", "hash_mem_multiplier = 1.6", "hash_mem_multiplier = 1.4"]
     assert words[-3:] == ["work_mem = 90", "work_mem = 80", "work_mem = 70"]
-    more = [one.words for one in memory_candidates(settings, is_less=False)]
+    more = [one.text for one in memory_candidates(settings, is_less=False)]
     assert more[0] == "hash_mem_multiplier = 2.2"
     assert more[-1] == "work_mem = 400"
     assert list(memory_candidates({}, is_less=True)) == []

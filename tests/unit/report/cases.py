@@ -98,7 +98,7 @@ def invalid() -> Answer:
     words = 'pgbench: error: ERROR:  relation "nowhere" does not exist'
     blocks = [
         rate_block(n, 1000.0 + n, None, 900.0 - n)._replace(
-            failures=(FailedTrial(arm=1, phase=Phase.WARM_UP, words=words),),
+            failures=(FailedTrial(arm=1, phase=Phase.WARM_UP, message=words),),
         )
         for n in range(1, 6)
     ]

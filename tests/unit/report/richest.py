@@ -210,7 +210,7 @@ def _troubled(way: int) -> list[Block]:
             )
             for arm, trial in block.trials.items()
         }
-        failures = tuple(FailedTrial(arm=arm, phase=list(Phase)[arm], words="'no'") for arm in (0, 1))
+        failures = tuple(FailedTrial(arm=arm, phase=list(Phase)[arm], message="'no'") for arm in (0, 1))
         made.append(block._replace(trials=trials, failures=failures if number == 1 else ()))
     return made
 

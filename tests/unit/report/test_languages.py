@@ -117,7 +117,7 @@ def test_compared_plans_are_translated_completely() -> None:
 @pytest.mark.parametrize(("name", "one", "other", "_level"), STEPS)
 def test_plan_changes_are_translated_except_for_output_of_explain(name: str, one: str, other: str, _level: str) -> None:
     texts = [(DATA / "plans" / "corpus" / f"{name}.json").read_text()]
-    texts += [node.words for plan in plans(name).values() for node in plan.nodes]
+    texts += [node.text for plan in plans(name).values() for node in plan.nodes]
     found = changed(name, one, other)
     with use_language(Language.JAPANESE, Bracketed()):
         text = "\n".join([headline(found.level), *sentences(found)])

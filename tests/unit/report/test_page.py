@@ -119,7 +119,7 @@ def hostile_study() -> StudyAnswer:
         for arm in one.comparison.arms
     )
     blocks = tuple(
-        block._replace(failures=tuple(replace(failure, words=HOSTILE) for failure in block.failures))
+        block._replace(failures=tuple(replace(failure, message=HOSTILE) for failure in block.failures))
         for block in one.blocks
     )
     requested = replace(one.comparison, arms=arms)

@@ -94,7 +94,7 @@ def kept(folder: Path) -> Results:
     block = latency_block(1, [1000], [1000])
     window = replace(block.trials[0].windows[0], output=f"NOTICE: {SQL}")
     trials = {0: block.trials[0]._replace(windows=(window,))}
-    failed = FailedTrial(arm=1, phase=Phase.MEASURE, words=f"connection to postgresql://u:{MARKER}@h failed")
+    failed = FailedTrial(arm=1, phase=Phase.MEASURE, message=f"connection to postgresql://u:{MARKER}@h failed")
     results.add_block(1, block._replace(trials=trials, failures=(failed,)))
     results.add_fact("not_prepared", {"2": SQL})
     return results

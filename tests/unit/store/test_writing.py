@@ -113,7 +113,7 @@ def counted(block: Block) -> Block:
 def test_results_are_read_back_as_written(tmp_path: Path, server: ServerName) -> None:
     contexts = [context(1, server), context(2, server)]
     blocks = [counted(latency_block(1, [1000, 1100], [900, 950, 990])), latency_block(2, [1000], None)]
-    failed = blocks[1]._replace(failures=(FailedTrial(arm=1, phase=Phase.WARM_UP, words='it\'s "lost"'),))
+    failed = blocks[1]._replace(failures=(FailedTrial(arm=1, phase=Phase.WARM_UP, message='it\'s "lost"'),))
     requested = replace(FACT, contexts=2)
     results = Results.begin(tmp_path / "r", requested, contexts, {"ended": "interrupted", "host": {"cpus": 2}})
     results.add_preparation(1, preparation(contexts[0]), None)

@@ -104,7 +104,7 @@ def write_whole(folder: Path) -> None:
         results.add_block(
             2, operation_block(number, operation, (1.0 + number / 100, 0.4), (0.75, 0.4))._replace(wall_s=4.0)
         )
-    failure = FailedTrial(arm=1, phase=Phase.WARM_UP, words="ERROR:  out of memory")
+    failure = FailedTrial(arm=1, phase=Phase.WARM_UP, message="ERROR:  out of memory")
     results.add_block(1, latency_block(_BLOCKS + 1, [1000] * 50, None)._replace(failures=(failure,)))
     results.close()
 

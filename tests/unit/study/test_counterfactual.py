@@ -67,7 +67,7 @@ def test_a_rewrite_replaces_the_script() -> None:
     assert all(isinstance(one, PgbenchWorkload) for one in workloads)
     assert [one.name for one in workloads] == ["fenced.sql", "select-only", "select-only"]
     assert comparison_.factors == ("server", "workload")
-    assert restoration.words == "fenced.sql"
+    assert restoration.text == "fenced.sql"
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,7 @@ class _Point:
     """In the metric's base unit; None for a failed trial."""
     share: float
     """Ratio to the geometric mean of its arm; 1 for a failed trial, which has no value."""
-    words: str
+    text: str
 
 
 def run_order(one: Answer) -> Chart | None:
@@ -147,7 +147,7 @@ def run_order(one: Answer) -> Chart | None:
             (
                 str(point.block),
                 point.arm,
-                point.words if point.value is None else value_text(metric, point.value),
+                point.text if point.value is None else value_text(metric, point.value),
                 "" if point.value is None else f"{100 * point.share:.1f} %",
             )
             for point in sorted(points, key=lambda point: point.block)
@@ -160,9 +160,9 @@ def _points(one: Answer, arm: int) -> list[_Point]:
     values = [(block.number, block.trials[arm].value(metric)) for block in one.blocks if block.has(arm)]
     known = [(number, value) for number, value in values if value is not None and value > 0]
     mean = exp(fsum(log(value) for _unused, value in known) / len(known)) if known else 1.0
-    points = [_Point(block=number, arm=label, value=value, share=value / mean, words="") for number, value in known]
+    points = [_Point(block=number, arm=label, value=value, share=value / mean, text="") for number, value in known]
     points += [
-        _Point(block=block.number, arm=label, value=None, share=1.0, words=_("failed: {words}", words=failure.words))
+        _Point(block=block.number, arm=label, value=None, share=1.0, text=_("failed: {words}", words=failure.message))
         for block in one.blocks
         for failure in block.failures
         if failure.arm == arm

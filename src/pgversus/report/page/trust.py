@@ -126,7 +126,7 @@ def _drops_of(one: Answer) -> Iterator[str]:
                 block=block.number,
                 arm=one.comparison.arms[failure.arm].label,
                 phase=phase_word(failure.phase),
-                words=failure.words,
+                words=failure.message,
             )
     again = [block for block in one.blocks if block.repeated_rounds]
     if again:
