@@ -48,7 +48,7 @@ def normalised_name(name: ServerName) -> ServerName:
     return name
 
 
-def orders_here(
+def local_orders(
     names: Iterable[SourceBuild],
     manner: BuildManner,
     cache: Cache,

@@ -15,7 +15,7 @@ from filelock import Timeout
 from pgversus.builds.compile import build, built
 from pgversus.builds.inspect import check_bin_directory, inspect_bin_directory
 from pgversus.builds.model import FROM_SOURCE, MANIFEST, Build, FamilyOffer, Notify, NotifyBytes
-from pgversus.builds.orders import fetched_orders, normalised_name, orders_here
+from pgversus.builds.orders import fetched_orders, local_orders, normalised_name
 from pgversus.builds.ready_made import Choice, MissingLibrariesError, install, installed, offers, resolve
 from pgversus.errors import BuildError
 from pgversus.host.directories import Cache, in_use, unused
@@ -56,7 +56,7 @@ def provide(
     meant = _from_one_family(normalised)
     releases = [name for name in meant if isinstance(name, Release)]
     # Quick checks that may fail come before steps that take minutes.
-    here = orders_here([name for name in meant if isinstance(name, SourceBuild)], manner, cache, user, compilers)
+    here = local_orders([name for name in meant if isinstance(name, SourceBuild)], manner, cache, user, compilers)
     own = {name: inspect_bin_directory(Path(name.path), user) for name in meant if isinstance(name, LocalPath)}
     ready_made = iter(_provide_releases(releases, cache, user, notify, progress.fetching)) if releases else iter(())
     orders = fetched_orders(here, manner, cache, user, notify, progress.fetching, compilers)
@@ -119,7 +119,7 @@ def available_builds(
     not_inspected = [] if asks_named else _not_inspected(meant.values(), user)
     inspected = {name: one for name, one in meant.items() if one not in not_inspected}
     from_source = [one for one in inspected.values() if isinstance(one, SourceBuild)]
-    orders = orders_here(from_source, manner, cache, user, compilers)
+    orders = local_orders(from_source, manner, cache, user, compilers)
     for name, one in inspected.items():
         match one:
             case LocalPath(path=path):

@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 
 from pgversus.builds import build_commands, orders
 from pgversus.builds.model import MANIFEST, BuildInputs, Order
-from pgversus.builds.orders import fetched_orders, orders_here
+from pgversus.builds.orders import fetched_orders, local_orders
 from pgversus.errors import BuildError
 from pgversus.host.directories import Cache
 from pgversus.study.build_options import USUAL_MANNER, BuildSystem
@@ -67,7 +67,7 @@ def fill(path: Path, *names: str) -> None:
 def test_missing_tools_are_reported_before_any_source_is_fetched(tmp_path: Path, cache: Cache) -> None:
     names = [to_build("17+cc=clang-99"), only_meson(tmp_path / "tree"), to_build("18")]
     with pytest.raises(BuildError) as caught:
-        orders_here(names, USUAL_MANNER, cache, MYSELF, {})
+        local_orders(names, USUAL_MANNER, cache, MYSELF, {})
     assert (caught.value.slug, caught.value.where) == ("build-missing-tools", "build from source+cc=clang-99")
     missing = ("clang-99", "gcc", "bison", "flex", "m4", "perl", "make", "meson", "ninja (package ninja-build)")
     assert caught.value.found == f"no {', no '.join(missing)}"
@@ -78,7 +78,7 @@ def test_a_tree_is_read_once_and_a_release_is_fetched_only_when_needed(
 ) -> None:
     fill(path, *PROGRAMS, "meson", "ninja")
     tree, release = only_meson(tmp_path / "tree"), to_build("17+cassert")
-    here = orders_here([tree, release, tree], USUAL_MANNER, cache, MYSELF, {})
+    here = local_orders([tree, release, tree], USUAL_MANNER, cache, MYSELF, {})
     assert list(here) == [tree, release]
     assert here[release] is None
     found = here[tree]
@@ -98,7 +98,7 @@ def test_a_tree_is_read_once_and_a_release_is_fetched_only_when_needed(
 def test_cached_builds_require_no_tools(path: Path, tmp_path: Path, cache: Cache) -> None:
     fill(path, *PROGRAMS, "meson", "ninja")
     tree = only_meson(tmp_path / "tree")
-    order = orders_here([tree], USUAL_MANNER, cache, MYSELF, {})[tree]
+    order = local_orders([tree], USUAL_MANNER, cache, MYSELF, {})[tree]
     assert order is not None
     home = cache.builds / order.name
     home.mkdir()
@@ -108,11 +108,11 @@ def test_cached_builds_require_no_tools(path: Path, tmp_path: Path, cache: Cache
     for program in path.iterdir():
         if program.name != "gcc":
             program.unlink()
-    assert keys(orders_here([tree], USUAL_MANNER, cache, MYSELF, {})) == [order.key]
+    assert keys(local_orders([tree], USUAL_MANNER, cache, MYSELF, {})) == [order.key]
     # A resumed study specifies the compiler of its first run, which may no longer exist.
     (path / "gcc").unlink()
     before: dict[ServerName, str] = {tree: order.made_from.compiler}
-    assert keys(orders_here([tree], USUAL_MANNER, cache, MYSELF, before)) == [order.key]
+    assert keys(local_orders([tree], USUAL_MANNER, cache, MYSELF, before)) == [order.key]
 
 
 def keys(orders: Mapping[SourceBuild, Order | None]) -> list[str | None]:

@@ -238,13 +238,13 @@ def test_a_program_named_by_a_study_runs_only_when_servers_are_queried(tmp_path:
         assert not marker.exists(), server
         assert (found.not_queried, found.to_build, found.study) == ((label,), (), study)
         line = f"not queried: {label} (add --ask-servers for versions and settings)"
-        assert line in in_words(found).splitlines()
+        assert line in described(found).splitlines()
     with suppress(BuildError):
         dry_run(of_servers(tmp_path, f"17.8+cc={compiler}"), tmp_path / "r", USER, asks_servers=True)
     assert marker.exists()
 
 
-def in_words(found: DryRun, access: HostAccess = HostAccess()) -> str:  # noqa: B008 - it cannot change
+def described(found: DryRun, access: HostAccess = HostAccess()) -> str:  # noqa: B008 - it cannot change
     return dry_run_text(
         found.study,
         found.needs,
@@ -292,7 +292,7 @@ def test_servers_are_queried_only_on_request_and_without_the_users_password(
         found = dry_run(study, tmp_path / "r", USER, asks_servers=True)
         assert (server.connections > 0, server.passwords, found.not_queried) == (True, [], ())
         assert len(found.unreachable) == 1, "it refuses every login"
-        assert f"not reachable: {found.unreachable[0]}" in in_words(found).splitlines()
+        assert f"not reachable: {found.unreachable[0]}" in described(found).splitlines()
         dry_run(study, tmp_path / "r", USER, asks_servers=True, is_trusted=True)
         assert set(server.passwords) == {b"Geheim99"}
 
@@ -300,7 +300,7 @@ def test_servers_are_queried_only_on_request_and_without_the_users_password(
 @pytest.mark.usefixtures("cache")
 def test_requests_that_need_consent_are_listed(tmp_path: Path) -> None:
     found = dry_run(of_servers(tmp_path, "postgresql://u:Geheim99@h/db"), tmp_path / "r", USER)
-    lines = in_words(found, open_study(str(tmp_path / "s.toml")).access).splitlines()
+    lines = described(found, open_study(str(tmp_path / "s.toml")).access).splitlines()
     assert "connects to: postgresql://h/db" in lines
     assert "to allow all of this, add --trust, or answer yes when asked" in lines
-    assert not [line for line in in_words(found).splitlines() if "--trust" in line]
+    assert not [line for line in described(found).splitlines() if "--trust" in line]

@@ -92,7 +92,7 @@ def read_study(
     read: maps a path in the file to its absolute path and content; every file is read once, now.
     profile: None uses `quick` if the file has it.
     seed: used if the file has none.
-    asked_seed, budget_s: replace those of the file.
+    requested_seed, budget_s: replace those of the file.
     name_server: returns label and name of a server.
     Raises only StudyFileError, with all problems in the order of the file.
     """
