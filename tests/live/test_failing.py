@@ -105,7 +105,7 @@ def test_no_column_name_hides_other_columns_from_the_fingerprint(command_line: C
 
 @pytest.mark.long
 def test_hundreds_of_slowly_connecting_clients_are_waited_for(command_line: CommandLine) -> None:
-    ended = command_line.compare("17.8", "17.8", "-i", "-S", "-c", "300", *WHOLE_SECONDS)
+    ended = command_line.compare("17.8", "17.8", "-i", "-S", "-c", "200", *WHOLE_SECONDS)
     assert ended.code == 0, ended.stderr
     assert ended.comparison["arms"][0]["metrics"]["tps"]["value"] > 0
 

@@ -76,6 +76,7 @@ def test_external_servers_are_compared_and_left_unchanged(command_line: CommandL
 
 
 @pytest.mark.long
+@pytest.mark.measures
 def test_the_effect_of_plans_is_measured_on_external_servers(command_line: CommandLine) -> None:
     """Existing data is not loaded again, and the old plan is restored only in the connection."""
     case = library() / "planner-16-vs-17"
