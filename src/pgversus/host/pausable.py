@@ -4,11 +4,18 @@ import os
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pgversus.host.commands import Finished, Output, Program, ending_with_us, kill_group
 from pgversus.host.identity import ServerUser
+
+
+_STOPS_WITHIN_S = 0.1
+_SPINS_S = 0.002
+_POLL_S = 0.0005
+_STOPPED_OR_ENDED = os.WSTOPPED | os.WEXITED | os.WNOWAIT | os.WNOHANG
 
 
 class ProgramEndedError(Exception):
@@ -69,15 +76,28 @@ class PausableProgram:
     def stop(self) -> None:
         """Stop the program and wait until all its threads are stopped. ProgramEndedError if it has ended."""
         self._look_for_others()
+        # SIGCONT by another process removes a stop that has not taken effect yet, so it is sent again.
+        while not self._stopped_within(_STOPS_WITHIN_S):
+            self._was_meddled_with = True
+
+    def _stopped_within(self, seconds: float) -> bool:
+        """Send SIGSTOP and return whether all threads stopped within this time. ProgramEndedError if it has ended."""
         self._process.send_signal(signal.SIGSTOP)
         if self._process.returncode is not None:
             raise ProgramEndedError
+        begin = time.monotonic()
         # Threads stop one after another and the program keeps working until the last one has. WNOWAIT leaves its end
         # to be reaped by its owner.
-        state = os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
-        if state is None or state.si_code != os.CLD_STOPPED:
+        while (state := os.waitid(os.P_PID, self._process.pid, _STOPPED_OR_ENDED)) is None:
+            waited_s = time.monotonic() - begin
+            if waited_s > seconds:
+                return False
+            # A stop takes microseconds, which a sleep would exceed; it takes longer on a busy host.
+            time.sleep(0 if waited_s < _SPINS_S else _POLL_S)
+        if state.si_code != os.CLD_STOPPED:
             raise ProgramEndedError
-        os.waitid(os.P_PID, self._process.pid, os.WSTOPPED)
+        os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WNOHANG)
+        return True
 
     def resume(self) -> None:
         """Continue the program."""

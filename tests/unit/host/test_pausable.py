@@ -4,6 +4,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
@@ -80,6 +81,27 @@ def test_a_continue_by_another_process_is_detected(counting: tuple[PausableProgr
     os.kill(program.pid, signal.SIGCONT)
     program.resume()
     assert program.was_signalled
+
+
+def test_a_stop_undone_by_another_process_is_repeated(counting: tuple[PausableProgram, Path]) -> None:
+    """SIGCONT removes a SIGSTOP that has not taken effect yet: waiting for that stop alone would never end."""
+    program, written = counting
+    ends = time.monotonic() + 0.5
+
+    def continue_it() -> None:
+        while time.monotonic() < ends:
+            os.kill(program.pid, signal.SIGCONT)
+
+    with ThreadPoolExecutor() as pool:
+        meddling = pool.submit(continue_it)
+        while not meddling.done():
+            program.stop()
+            program.resume()
+    program.stop()
+    size = written.stat().st_size
+    time.sleep(0.05)
+    assert written.stat().st_size == size
+    assert program.was_meddled_with
 
 
 def test_a_stopped_program_ends_on_its_signal(counting: tuple[PausableProgram, Path]) -> None:
