@@ -11,7 +11,6 @@ from pathlib import Path
 from pgversus.host.commands import Finished, Output, Program, ending_with_us, kill_group
 from pgversus.host.identity import ServerUser
 
-
 _STOPS_WITHIN_S = 0.1
 _SPINS_S = 0.002
 _POLL_S = 0.0005
