@@ -12,7 +12,7 @@ from pgversus.stats.attribution import Attribution
 from pgversus.stats.confidence import LookRule, Verdict
 from pgversus.study.comparison import Arm, Comparison
 from pgversus.study.design import StopReason
-from pgversus.study.study import Context, Invocation, StudyMetadata
+from pgversus.study.study import Context, Invocation, StudyKind, StudyMetadata
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,5 +171,5 @@ class StudyAnswer:
 
     @property
     def is_comparison(self) -> bool:
-        """Whether it was asked by `compare`, as one context without a title; a study file always has one."""
-        return not self.study.title and self.study.contexts == 1
+        """Whether it is one comparison from the command line."""
+        return self.study.kind is StudyKind.COMPARISON

@@ -20,7 +20,7 @@ from pgversus.store.folder import attributed_contexts, attribution_folder, unrea
 from pgversus.store.reading import StoredContext, StoredStudy, read_results
 from pgversus.study.counterfactual import ARMS, CONTENDER_AGAIN, OLD_PLANS, PlanRestoration
 from pgversus.study.design import StopReason
-from pgversus.study.study import Context, Invocation, StudyMetadata
+from pgversus.study.study import Context, Invocation, StudyKind, StudyMetadata
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,8 +131,7 @@ def _answer(
         blocks=tuple(state.blocks),
         wall_s=state.wall_s,
         study_wall_s=study_wall_s,
-        # A study file has a title; a comparison from the command line has none.
-        is_from_file=bool(study.title),
+        is_from_file=study.kind is StudyKind.STUDY,
         client=f"pgbench {facts.client.version} ({facts.client.origin})",
         host=facts.host,
         results=folder,

@@ -133,7 +133,7 @@ _HINTS = {
         (("-F", "--fillfactor", "-I", "--init-steps"), "create other tables with --setup FILE"),
         (("--random-seed",), "--seed N"),
         (
-            ("-p", "--port", "--host", "-U", "--username", "-d", "--dbname"),
+            ("-h", "--host", "-p", "--port", "-U", "--username", "-d", "--dbname"),
             "name the server by a connection URI: postgresql://HOST:PORT/DATABASE?user=USER",
         ),
     )

@@ -132,6 +132,12 @@ class GroupedCommand(click.Command):
         super().__init__(*arguments, **attributes)
         self.groups = groups
 
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        """Refuse psql's `-h HOST`, which would print the help and exit with 0."""
+        if "-h" in args[:-1] or any(one.startswith("-h") and one != "-h" for one in args):
+            raise click.NoSuchOption("-h", ctx=context)
+        return super().parse_args(context, args)
+
     def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the groups."""
         options = [param for param in self.get_params(context) if isinstance(param, click.Option)]

@@ -20,7 +20,7 @@ from pgversus.study.design import Design, DesignChoices, design_of
 from pgversus.study.metrics import JUDGED_BY_NAME
 from pgversus.study.settings import check_repeated_names, parse_setting
 from pgversus.study.steps import operation_name, program_step, statement_step, verifying_sql, with_own_names
-from pgversus.study.study import Context, Study
+from pgversus.study.study import Context, Study, StudyKind
 from pgversus.study.workload import (
     VARIABLE_NAME,
     Operation,
@@ -230,6 +230,7 @@ def study_of(comparison: Comparison) -> Study:
         contexts=(Context(number=1, levels=(), comparison=comparison),),
         seed=comparison.design.seed,
         budget_s=comparison.design.budget_s,
+        kind=StudyKind.COMPARISON,
     )
 
 

@@ -192,10 +192,13 @@ def report(
     of_one = {"--style": style is not None, "--published": published, "--charts": charts_directory is not None}
     two = one_or_two(results, form, of_one)
     # Formats for programs are always English.
-    with use_language(language if form in _FOR_PEOPLE else Language.ENGLISH):
-        if two is not None:
-            return _write(side_by_side_content(*read_both(two), form, output), form, output, " and ".join(two))
-        answer = read_answer(Path(results[0]))
+    form_language = language if form in _FOR_PEOPLE else Language.ENGLISH
+    if two is not None:
+        both = read_both(two)
+        with use_language(form_language):
+            return _write(side_by_side_content(*both, form, output), form, output, " and ".join(two))
+    answer = read_answer(Path(results[0]))
+    with use_language(form_language):
         content = (
             write_up(answer)
             if style == "article"

@@ -7,6 +7,7 @@ from pgversus.plans.changes import Change, ChangeKind
 from pgversus.plans.difference import PlanDifference
 from pgversus.plans.levels import PlanLevel
 from pgversus.text.translation import N_, _
+from pgversus.text.units import whole
 
 EXACT = 1.05
 """Estimates that are off by less than this factor count as correct."""
@@ -19,7 +20,7 @@ def number(value: object) -> str:
         return str(value)
     if value < _SMALL and value != int(value):
         return f"{value:.3g}"
-    return f"{value:,.0f}".replace(",", " ")
+    return whole(value)
 
 
 def sentence(change: Change) -> str:

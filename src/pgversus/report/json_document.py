@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
-from pydantic_core import to_json
+from pydantic_core import to_json, to_jsonable_python
 
 from pgversus.answers.answer import Answer, AttributionResult, StudyAnswer
 from pgversus.report.caveats import caveat_text
@@ -214,7 +214,7 @@ def _estimate(estimate: Estimate) -> dict[str, Any]:
 def _caveat(answer: Answer, index: int) -> dict[str, Any]:
     caveat = answer.caveats[index]
     arm = None if caveat.arm is None else answer.comparison.arms[caveat.arm].label
-    return {"slug": caveat.slug, "text": caveat_text(caveat), "arm": arm}
+    return {"slug": caveat.slug, "text": caveat_text(caveat), "arm": arm, "values": to_jsonable_python(caveat.values)}
 
 
 def _workload(workload: Workload) -> dict[str, Any]:
@@ -302,7 +302,7 @@ def study_document(answer: StudyAnswer) -> dict[str, Any]:
         ]
     return {
         "schema": STUDY_SCHEMA,
-        "kind": "comparison" if answer.is_comparison else "study",
+        "kind": answer.study.kind.value,
         "study": answer.study.name,
         "title": answer.study.title,
         "question": answer.study.question,

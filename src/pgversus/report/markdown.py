@@ -205,7 +205,7 @@ def _quantities(rows: Sequence[PlacedQuantityRow]) -> str:
         (
             row.context,
             row.contender,
-            row.quantity.name,
+            row.quantity.label,
             row.quantity.baseline,
             row.quantity.contender,
             row.quantity.change,

@@ -205,7 +205,7 @@ def _quantity_table(answer: Answer, result: ContenderResult, rows: list[Quantity
     baseline, contender = answer.comparison.baseline.label, answer.comparison.arms[result.contender].label
     shown = terminal_table(_("counters"), baseline, contender, "", percent_of_confidence())
     for row in rows:
-        shown.add_row(Text(row.name), row.baseline, row.contender, row.change, row.interval)
+        shown.add_row(Text(row.label), row.baseline, row.contender, row.change, row.interval)
     return shown
 
 
@@ -340,7 +340,7 @@ def _quantities_of_study(rows: Sequence[PlacedQuantityRow]) -> Table:
         place = f"{row.context}  {row.contender}" if has_several else row.context
         quantity = row.quantity
         cells = [quantity.baseline, quantity.contender, quantity.change, quantity.interval]
-        shown.add_row(Text("" if place == above else place), Text(quantity.name), *cells)
+        shown.add_row(Text("" if place == above else place), Text(quantity.label), *cells)
         above = place
     return shown
 

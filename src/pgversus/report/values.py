@@ -18,7 +18,7 @@ from pgversus.study.comparison import BASELINE
 from pgversus.study.counters import COUNTERS, REPORTED_BY_HOST, CounterUnit
 from pgversus.study.metrics import BY_NAME, TAILS, Metric, Quantity, StepTime
 from pgversus.text.translation import N_, _, listed
-from pgversus.text.units import latency, ratio_texts, significant, size
+from pgversus.text.units import latency, ratio_texts, significant, size, whole
 
 COUNTERS_NOTE = N_("counters: values are means over all blocks; the change is the mean of the per-block ratios")
 """Explains why a change can deviate from the values: a single block can dominate a mean of values."""
@@ -66,7 +66,7 @@ _NEVER_BY_ITSELF = _OF_HOST | _OF_LOAD | _NAMED_ALIKE | _OF_VACUUM_ALIKE
 class QuantityRow:
     """One metric or counter on the baseline and a contender; every number is already text."""
 
-    name: str
+    label: str
     baseline: str
     contender: str
     change: str
@@ -196,7 +196,7 @@ def _metric(result: ContenderResult, metric: Metric) -> QuantityRow | None:
     ratio = result.ratios.get(metric)
     shown = ratio_texts(ratio.value, ratio.low, ratio.high) if ratio else None
     return QuantityRow(
-        name=metric.value.removesuffix("_s"),
+        label=_(metric.label),
         baseline=value_text(metric, values[0]),
         contender=value_text(metric, values[1]),
         change=shown.value if shown else "",
@@ -209,11 +209,13 @@ def _counter(answer: Answer, result: ContenderResult, name: str) -> QuantityRow 
     if values[0] is None or values[1] is None:
         return None
     ratio = result.counters.get(name)
+    label = counter_label(name)
     # An operation is not divided into transactions.
-    runs_once = answer.comparison.workload.runs_once
+    if COUNTERS[name].per_transaction and not answer.comparison.workload.runs_once:
+        label = _("{counter} per transaction", counter=label)
     shown = ratio_texts(ratio.value, ratio.low, ratio.high) if ratio else None
     return QuantityRow(
-        name=_("{counter} per transaction", counter=name) if COUNTERS[name].per_transaction and not runs_once else name,
+        label=label,
         baseline=counter_text(name, values[0]),
         contender=counter_text(name, values[1]),
         change=shown.value if shown else "",
@@ -255,7 +257,7 @@ def _arm_value_row(one: Answer, arm: int) -> ArmValuesRow:
         context=one.context.label,
         arm=one.comparison.arms[arm].label,
         cells=(
-            str(sum(trial.transactions for trial in trials)),
+            whole(sum(trial.transactions for trial in trials)),
             significant(tps.value, 4) if tps else "",
             latency(min(least)) if least else "",
             *shown,

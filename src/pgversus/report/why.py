@@ -253,7 +253,7 @@ def _same_plans(answer: Answer, result: ContenderResult, labels: Mapping[str, st
     return _(
         "{contender} uses the same plans as {baseline}, so the difference lies in their execution. Counters that "
         "differ significantly: {counters}.",
-        counters=listed(f"{row.name} {row.change} {row.interval}".strip() for row in rows),
+        counters=listed(f"{row.label} {row.change} {row.interval}".strip() for row in rows),
         **labels,
     )
 

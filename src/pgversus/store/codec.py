@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, Field, TypeAdapter
+from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter
 from pydantic_core import from_json
 
 from pgversus.records.preparation import Preparation
 from pgversus.store.rows import Seconds
 from pgversus.study.comparison import Comparison
-from pgversus.study.study import Context, StudyMetadata
+from pgversus.study.study import Context, StudyKind, StudyMetadata
 from pgversus.text.documents import document_without_secrets
 from pgversus.text.redaction import code_without_secrets, message_without_secrets
 
@@ -45,7 +45,15 @@ class ContextFact:
     comparison: Comparison
 
 
-STUDY = TypeAdapter(StudyMetadata)
+def _with_kind(study: object) -> object:
+    """Add the kind to the metadata of older results, in which only a study had a title."""
+    if isinstance(study, dict) and "kind" not in study:
+        kind = StudyKind.STUDY if study.get("title") or study.get("contexts") != 1 else StudyKind.COMPARISON
+        return {**study, "kind": kind}
+    return study
+
+
+STUDY: TypeAdapter[StudyMetadata] = TypeAdapter(Annotated[StudyMetadata, BeforeValidator(_with_kind)])
 CONTEXT = TypeAdapter(ContextFact)
 PREPARATION = TypeAdapter(Preparation)
 STEPS = TypeAdapter(dict[str, Seconds])

@@ -5,10 +5,20 @@ own blocks and its own decision.
 """
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from pgversus.study.build_options import USUAL_MANNER, BuildManner
 from pgversus.study.comparison import Comparison
 from pgversus.study.servers import ServerName
+
+
+class StudyKind(StrEnum):
+    """The kinds of studies."""
+
+    COMPARISON = "comparison"
+    """One comparison, from the command line."""
+    STUDY = "study"
+    """One or more comparisons, from a study file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +74,7 @@ class StudyMetadata:
     """Number of verdicts of all contexts, answered or not: they share an error rate."""
     contexts: int
     """Number of contexts."""
+    kind: StudyKind = StudyKind.STUDY
     published: str | None = None
     metrics: tuple[str, ...] = ()
     skipped: tuple[Skipped, ...] = ()
@@ -82,6 +93,7 @@ class Study:
     """Seed for everything random in all contexts."""
     budget_s: float
     """Wall-clock budget for the blocks of all contexts together, in seconds."""
+    kind: StudyKind = StudyKind.STUDY
     skips_missing_settings: bool = False
     """Whether to skip treatments with a setting that a server lacks, instead of raising an error."""
     published: str | None = None
@@ -110,6 +122,7 @@ class Study:
             seed=self.seed,
             verdicts=self.verdicts,
             contexts=len(self.contexts),
+            kind=self.kind,
             published=self.published,
             metrics=self.metrics,
             skipped=self.skipped,

@@ -166,9 +166,14 @@ def significant(value: float, digits: int = 3) -> str:
     exponent = int(f"{value:.{digits - 1}e}".partition("e")[2])
     decimals = digits - 1 - exponent
     if decimals <= 0:
-        return f"{round(value, decimals):,.0f}".replace(",", thousands_separator())
+        return whole(round(value, decimals))
     text = f"{value:.{decimals}f}"
     return text.rstrip("0").rstrip(".")
+
+
+def whole(value: float) -> str:
+    """Format a number without decimals, with separated thousands: `100 000`."""
+    return f"{value:,.0f}".replace(",", thousands_separator())
 
 
 def latency(seconds: float) -> str:

@@ -126,10 +126,18 @@ def test_every_option_is_in_one_group_of_the_help_text(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flag", "hint"), [("-T60", "--budget"), ("-l", "--keep-logs"), ("-p5433", "postgresql://"), ("-C", "--command")]
+    ("flags", "hint"),
+    [
+        ("-T60", "--budget"),
+        ("-l", "--keep-logs"),
+        ("-p5433", "postgresql://"),
+        ("-h localhost", "postgresql://"),
+        ("-hlocalhost", "postgresql://"),
+        ("-C", "--command"),
+    ],
 )
-def test_an_unsupported_flag_of_pgbench_or_psql_is_answered_with_an_alternative(flag: str, hint: str) -> None:
-    command = [sys.executable, "-m", "pgversus.cli.main", "compare", "16", "17", "-S", flag]
+def test_an_unsupported_flag_of_pgbench_or_psql_is_answered_with_an_alternative(flags: str, hint: str) -> None:
+    command = [sys.executable, "-m", "pgversus.cli.main", "compare", "16", "17", "-S", *flags.split()]
     ended = subprocess.run(command, check=False, capture_output=True, text=True)
     assert ended.returncode == ExitCode.USAGE
     assert hint in ended.stderr

@@ -15,7 +15,7 @@ from pgversus.report.markdown import fenced, folded
 from pgversus.study.dataset import Dataset, SetupFile
 from pgversus.study.metrics import Metric
 from pgversus.study.settings import Setting
-from pgversus.study.study import Invocation
+from pgversus.study.study import Invocation, StudyKind
 from pgversus.study.workload import PgbenchWorkload, Script
 from pgversus.text.translation import Language, use_language
 from tests.builders import answer, comparison, judged_by, latency_block, rate_block, study_answer
@@ -220,7 +220,8 @@ def test_command_and_study_file_show_how_to_reproduce_a_study() -> None:
 
 
 def test_the_title_of_a_comparison_names_its_arms_and_its_workload() -> None:
-    assert written(single(CASES["faster"](), title="", question="")).startswith("# 17.8 vs 16.12: select-only\n")
+    found = single(CASES["faster"](), title="", question="", kind=StudyKind.COMPARISON)
+    assert written(found).startswith("# 17.8 vs 16.12: select-only\n")
 
 
 @pytest.mark.parametrize("ticks", ["`", "```", "````` x"])

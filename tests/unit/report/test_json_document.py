@@ -7,6 +7,7 @@ import pytest
 from pgversus.report.json_document import SCHEMA, document, json_pieces, study_document
 from pgversus.report.sentences import answer_sentences
 from pgversus.study.metrics import Metric
+from pgversus.study.study import StudyKind
 from tests.builders import study_answer
 from tests.unit.report.cases import CASES
 
@@ -140,9 +141,8 @@ def test_an_operation_has_only_its_time_and_that_of_each_step() -> None:
 def comparison_document(*cases: str) -> dict[str, Any]:
     """Return the document of `compare`: one context, or none yet, without a title."""
     whole = study_answer([CASES[case]() for case in cases])
-    found: dict[str, Any] = json.loads(
-        "".join(json_pieces(study_document(replace(whole, study=replace(whole.study, title="", contexts=1)))))
-    )
+    metadata = replace(whole.study, title="", contexts=1, kind=StudyKind.COMPARISON)
+    found: dict[str, Any] = json.loads("".join(json_pieces(study_document(replace(whole, study=metadata)))))
     return found
 
 

@@ -26,7 +26,7 @@ from pgversus.report.values import value_text
 from pgversus.study.design import Design, StopReason
 from pgversus.study.metrics import Metric
 from pgversus.study.settings import Setting
-from pgversus.study.study import Invocation
+from pgversus.study.study import Invocation, StudyKind
 from pgversus.study.workload import PgbenchWorkload, Script
 from pgversus.text.translation import Language, use_language
 from pgversus.text.units import ratio_texts
@@ -336,7 +336,7 @@ def test_windows_and_operations_of_one_study_are_both_described() -> None:
 def test_only_a_run_of_a_study_file_is_advised_to_resume() -> None:
     stopped = answer(cases.steady(1.1, blocks=2), stopped=StopReason.INTERRUPTED)
     whole = study_answer([stopped], stopped=StopReason.INTERRUPTED)
-    alone = replace(whole, study=replace(whole.study, title=""))
+    alone = replace(whole, study=replace(whole.study, title="", kind=StudyKind.COMPARISON))
     assert "again to resume" not in text_of(alone)
     of_file = replace(whole, answers=tuple(replace(one, is_from_file=True) for one in whole.answers))
     assert text_of(of_file).count("again to resume") == 2

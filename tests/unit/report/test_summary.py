@@ -10,7 +10,7 @@ from pgversus.report.sentences import answer_sentences
 from pgversus.report.summary import print_sentences, print_summary
 from pgversus.report.values import value_text
 from pgversus.study.metrics import Metric
-from pgversus.study.study import StudyMetadata
+from pgversus.study.study import StudyKind, StudyMetadata
 from tests.unit.report.cases import CASES
 
 SCREEN = 40
@@ -18,7 +18,9 @@ SCREEN = 40
 
 
 def as_study(answer: Answer) -> StudyAnswer:
-    study = StudyMetadata(name="compare", title="", question="", seed=1, verdicts=1, contexts=1)
+    study = StudyMetadata(
+        name="compare", title="", question="", kind=StudyKind.COMPARISON, seed=1, verdicts=1, contexts=1
+    )
     return StudyAnswer(study=study, answers=(answer,), unanswered=(), stopped=answer.stopped, results=answer.results)
 
 

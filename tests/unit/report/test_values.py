@@ -10,6 +10,7 @@ from pgversus.records.trials import Block
 from pgversus.report.markdown import markdown
 from pgversus.report.terminal import WIDEST, print_answer, print_study_answer
 from pgversus.report.values import COUNTERS_NOTE, QuantityRow, quantity_rows, study_quantity_rows, unreported_metrics
+from pgversus.study.counters import COUNTERS
 from tests.builders import answer, study_answer
 from tests.unit.report.cases import CASES, steady
 
@@ -34,13 +35,18 @@ def rows(one: Answer, named: Sequence[str] = (), most_sure: int = 8) -> list[Qua
     return quantity_rows(one, one.analysis.results[0], named, most_sure)
 
 
+def labels(one: Answer, named: Sequence[str] = ()) -> list[str]:
+    """Return the labels of the rows, without `per transaction`."""
+    return [row.label.removesuffix(" per transaction") for row in rows(one, named)]
+
+
 def test_memory_is_shown_unless_other_quantities_are_requested() -> None:
     one = counted(steady(1.1), {"server_memory_peak_bytes": (100e6, 100e6), "temp_files": (0.0, 0.0)})
     (memory,) = rows(one)
-    assert (memory.name, memory.baseline) == ("server_memory_peak_bytes", "100 MB")
+    assert (memory.label, memory.baseline) == ("peak server memory", "100 MB")
     assert memory.interval
     (files,) = rows(one, ["temp_files"])
-    assert (files.name, files.baseline, files.change) == ("temp_files per transaction", "0", "")
+    assert (files.label, files.baseline, files.change) == ("temporary files per transaction", "0", "")
 
 
 def test_counters_of_an_operation_are_not_per_transaction() -> None:
@@ -50,7 +56,7 @@ def test_counters_of_an_operation_are_not_per_transaction() -> None:
         for block in one.blocks
     ]
     (wal,) = rows(answer(blocks, one.comparison), ["wal_bytes"])
-    assert (wal.name, wal.baseline) == ("wal_bytes", "5 MB")
+    assert (wal.label, wal.baseline) == ("WAL size", "5 MB")
 
 
 def test_counters_that_differ_significantly_follow_largest_first_without_duplicates() -> None:
@@ -58,21 +64,16 @@ def test_counters_that_differ_significantly_follow_largest_first_without_duplica
         steady(1.1),
         {"temp_bytes": (1e6, 2e6), "wal_bytes": (1e6, 5e6), "buffers_hit": (1e6, 1e6), "wal_records": (5, 6)},
     )
-    names = [row.name.partition(" ")[0] for row in rows(one)]
-    assert names == ["wal_bytes", "temp_bytes", "wal_records"]
-    assert [row.name.partition(" ")[0] for row in rows(one, ["temp_bytes"])] == [
-        "temp_bytes",
-        "wal_bytes",
-        "wal_records",
-    ]
+    assert labels(one) == ["WAL size", "temporary file size", "WAL records"]
+    assert labels(one, ["temp_bytes"]) == ["temporary file size", "WAL size", "WAL records"]
     assert len(rows(one, most_sure=1)) == 1
 
 
 def test_a_counter_that_is_zero_on_one_arm_comes_first_without_a_change() -> None:
     first, second = rows(counted(steady(1.1), {"temp_files": (0.0, 50_000.0), "buffers_hit": (1000.0, 90_000.0)}))
-    assert (first.name, first.baseline, first.contender) == ("temp_files per transaction", "0", "50")
+    assert (first.label, first.baseline, first.contender) == ("temporary files per transaction", "0", "50")
     assert (first.change, first.interval) == ("", "")
-    assert second.name == "buffers_hit per transaction"
+    assert second.label == "shared buffer hits per transaction"
 
 
 def test_host_counters_are_shown_only_if_requested() -> None:
@@ -85,15 +86,14 @@ def test_vacuum_counters_that_duplicate_other_counters_are_not_shown() -> None:
     alike = ["vacuum_wal_bytes", "vacuum_wal_records", "vacuum_elapsed_s", "vacuum_buffers_read", "vacuum_cpu_user_s"]
     found = ["wal_bytes", "vacuum_index_scans", "vacuum_buffers_dirtied", *alike]
     one = counted(steady(1.1), dict.fromkeys(found, (1e6, 5e6)))
-    names = {row.name.partition(" ")[0] for row in rows(one)}
-    assert names == {"wal_bytes", "vacuum_index_scans", "vacuum_buffers_dirtied"}
-    assert [row.name for row in rows(one, alike)][: len(alike)] == alike
+    assert set(labels(one)) == {COUNTERS[name].label for name in found if name not in alike}
+    assert labels(one, alike)[: len(alike)] == [COUNTERS[name].label for name in alike]
 
 
 def test_metrics_are_shown_with_their_interval_except_the_judged_one() -> None:
     one = CASES["faster"]()
     (p95,) = rows(one, ["latency_p95", "tps"])
-    assert p95.name == "latency_p95"
+    assert p95.label == "p95 latency"
     assert p95.baseline.endswith("ms")
     assert p95.interval
 
@@ -133,11 +133,11 @@ def test_a_study_has_the_rows_of_each_verdict_in_order() -> None:
     one = counted(steady(1.1), {"server_memory_peak_bytes": (1e6, 2e6)})
     study = study_answer([one, one], metrics=("latency_mean", "server_memory_peak_bytes"))
     placed = study_quantity_rows(study)
-    assert [(row.context, row.quantity.name) for row in placed] == [
-        ("workload=w1 load=c4", "latency_mean"),
-        ("workload=w1 load=c4", "server_memory_peak_bytes"),
-        ("workload=w2 load=c4", "latency_mean"),
-        ("workload=w2 load=c4", "server_memory_peak_bytes"),
+    assert [(row.context, row.quantity.label) for row in placed] == [
+        ("workload=w1 load=c4", "mean latency"),
+        ("workload=w1 load=c4", "peak server memory"),
+        ("workload=w2 load=c4", "mean latency"),
+        ("workload=w2 load=c4", "peak server memory"),
     ]
 
 

@@ -120,7 +120,7 @@ def counted(blocks: Sequence[Block]) -> list[Block]:
 def test_with_equal_plans_counters_that_differ_are_listed_with_their_intervals() -> None:
     reported = claim(with_plans(answer(counted(cases.steady(1.1))), SAME))
     assert "17.8 uses the same plans as 16.12, so the difference lies in their execution." in reported
-    assert "buffers_hit per transaction -10.0 % [-10.0 %, -10.0 %]" in reported
+    assert "shared buffer hits per transaction -10.0 % [-10.0 %, -10.0 %]" in reported
 
 
 def test_different_statistics_are_noted() -> None:

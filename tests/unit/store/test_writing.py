@@ -12,6 +12,7 @@ from pgversus.records.preparation import ArmFacts, BuildRecord, Difference, Prep
 from pgversus.records.trials import Block, FailedTrial, Phase, Trial
 from pgversus.store import reading
 from pgversus.store import writing as results_module
+from pgversus.store.codec import STUDY
 from pgversus.store.counters import counter_names
 from pgversus.store.folder import FILE_NAME, check_folder, holds_results, move_away
 from pgversus.store.reading import read_results, read_seed
@@ -29,7 +30,7 @@ from pgversus.study.servers import (
     SourceBuild,
 )
 from pgversus.study.settings import Setting
-from pgversus.study.study import Context, StudyMetadata
+from pgversus.study.study import Context, StudyKind, StudyMetadata
 from pgversus.study.workload import Step
 from tests.builders import comparison, latency_block, open_loop, operation_block, vacuum
 from tests.unit.plans.captures import OFF, captured, plans_of
@@ -326,3 +327,18 @@ def test_results_without_plan_tables_are_read_and_resumed(tmp_path: Path) -> Non
     results.add_preparation(1, replace(preparation(context(1)), plans=plans), None)
     results.close()
     assert read_results(tmp_path).contexts[0].plans() == plans
+
+
+@pytest.mark.parametrize(("title", "contexts", "kind"), [("", 1, "comparison"), ("t", 1, "study"), ("", 2, "study")])
+def test_the_kind_of_older_results_follows_from_their_title(title: str, contexts: int, kind: str) -> None:
+    stored = STUDY.dump_python(replace(FACT, title=title, contexts=contexts), mode="json")
+    del stored["kind"]
+    assert STUDY.validate_python(stored).kind is StudyKind(kind)
+
+
+def test_a_comparison_of_several_contexts_is_rejected(tmp_path: Path) -> None:
+    two = replace(FACT, kind=StudyKind.COMPARISON, contexts=2)
+    Results.begin(tmp_path / "r", two, [context(1), context(2)]).close()
+    with pytest.raises(StoreError) as refused:
+        read_results(tmp_path / "r")
+    assert "a comparison of 2 contexts" in refused.value.found

@@ -88,7 +88,7 @@ def _other_parts(answer: StudyAnswer, placed: Sequence[RankedVerdict]) -> dict[s
 
 
 def _counter_rows(rows: Sequence[QuantityRow]) -> list[tuple[str, ...]]:
-    return [(row.name, row.baseline, row.contender, row.change, row.interval) for row in rows]
+    return [(row.label, row.baseline, row.contender, row.change, row.interval) for row in rows]
 
 
 def _pair(answer: StudyAnswer) -> str:

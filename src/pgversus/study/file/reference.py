@@ -243,12 +243,15 @@ def _section(title: str, path: Path, model: str) -> str:
 def _quantities() -> str:
     """Return the section about valid values of `metrics`."""
     counters = (
-        f"| `{name}` | {counter.unit.value}{' per transaction' if counter.per_transaction else ''} "
+        f"| `{name}` | {counter.label} | {counter.unit.value}{' per transaction' if counter.per_transaction else ''} "
         f"| {counter.description} |"
         for name, counter in COUNTERS.items()
     )
-    lines = [_QUANTITIES.format(metrics=", ".join(f"`{name}`" for name in BY_NAME)), "| counter | unit | meaning |"]
-    return "\n".join([*lines, "|---|---|---|", *counters])
+    lines = [
+        _QUANTITIES.format(metrics=", ".join(f"`{name}`" for name in BY_NAME)),
+        "| counter | shown as | unit | meaning |",
+    ]
+    return "\n".join([*lines, "|---|---|---|---|", *counters])
 
 
 def _is_table(schema: Schema) -> bool:
