@@ -77,7 +77,7 @@ class PausableProgram:
         self._look_for_others()
         # SIGCONT by another process removes a stop that has not taken effect yet, so it is sent again.
         while not self._stopped_within(_STOPS_WITHIN_S):
-            self._was_meddled_with = True
+            self._was_signalled = True
 
     def _stopped_within(self, seconds: float) -> bool:
         """Send SIGSTOP and return whether all threads stopped within this time. ProgramEndedError if it has ended."""

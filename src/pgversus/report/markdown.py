@@ -9,7 +9,7 @@ from pgversus.answers.plans import ComparedPlans, PlansAnswer
 from pgversus.plans.sentences import headline, sentences
 from pgversus.report.plans import NOTHING_COMPARED, override_text, plan_lines, plan_warnings, statement_text, times
 from pgversus.report.published import NOTHING_PUBLISHED, PublishedRatio, published_cells
-from pgversus.report.sentences import percent_of_confidence
+from pgversus.report.sentences import interval_heading
 from pgversus.report.study_page import study_page
 from pgversus.report.sweeps import HeatMap
 from pgversus.report.values import (
@@ -130,7 +130,7 @@ def _verdicts(rows: Sequence[VerdictRow]) -> str:
         _("baseline value"),
         _("contender value"),
         _("change"),
-        percent_of_confidence(),
+        interval_heading(),
         _("verdict"),
         _("blocks"),
         _("caveats"),
@@ -167,7 +167,7 @@ def _published(rows: Sequence[PublishedRatio]) -> str:
     if not rows:
         return _(NOTHING_PUBLISHED)
     names = _("context"), _("contender"), _("published"), _("measured")
-    heads = (*names, percent_of_confidence(), _("replication"))
+    heads = (*names, interval_heading(), _("replication"))
     return table(heads, [(row.context, *published_cells(row)) for row in rows], names=2)
 
 
@@ -199,7 +199,7 @@ def _quantities(rows: Sequence[PlacedQuantityRow]) -> str:
         _("baseline value"),
         _("contender value"),
         _("change"),
-        percent_of_confidence(),
+        interval_heading(),
     )
     cells = [
         (

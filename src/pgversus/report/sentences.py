@@ -241,6 +241,11 @@ def percent_of_confidence() -> str:
     return f"{100 * CONFIDENCE:.0f} %"
 
 
+def interval_heading() -> str:
+    """Return the heading of a column of intervals: `95 % CI`."""
+    return _("{confidence} CI", confidence=percent_of_confidence())
+
+
 _BODIES = {
     Verdict.FASTER: _changed,
     Verdict.SLOWER: _changed,

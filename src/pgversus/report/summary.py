@@ -15,7 +15,7 @@ from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.report.caveats import caveat_text
 from pgversus.report.methodology import restarts, windows_text
 from pgversus.report.overview import MOST_ROWS, not_measured, overview_sentences, shared_caveats, verdict_rows
-from pgversus.report.sentences import answer_sentences, metric_text, percent_of_confidence
+from pgversus.report.sentences import answer_sentences, interval_heading, metric_text
 from pgversus.report.terminal import STYLES, SafeConsole, print_parts, terminal_table, verdicts_of_study
 from pgversus.report.values import counter_label, counter_text, sure_counter_names, value_text
 from pgversus.report.verdicts import MARKS, verdict_word
@@ -131,8 +131,7 @@ def _arms(answer: Answer, form: Form) -> Table:
     """Return a table with one row per arm."""
     comparison, metric = answer.comparison, answer.analysis.metric
     against = _("vs {baseline}", baseline=comparison.baseline.label)
-    confidence = _("{confidence} CI", confidence=percent_of_confidence())
-    rows = terminal_table("", metric_text(metric), _("over blocks"), against, confidence, "")
+    rows = terminal_table("", metric_text(metric), _("over blocks"), against, interval_heading(), _("verdict"))
     for arm in comparison.arms:
         trials = [block.trials[arm.index] for block in answer.blocks if arm.index in block.trials]
         values = [value for trial in trials if (value := trial.value(metric)) is not None]

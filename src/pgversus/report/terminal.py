@@ -14,7 +14,7 @@ from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.report.caveats import caveat_text
 from pgversus.report.methodology import comparison_lines
 from pgversus.report.published import NOTHING_PUBLISHED, PublishedRatio, published_cells
-from pgversus.report.sentences import answer_sentences, metric_text, percent_of_confidence
+from pgversus.report.sentences import answer_sentences, interval_heading, metric_text
 from pgversus.report.study_page import StudyPage, study_page
 from pgversus.report.sweeps import HeatCell, HeatMap, heat_colour
 from pgversus.report.values import (
@@ -133,7 +133,7 @@ def _verdict_table(answer: Answer) -> Table:
         if metric is first
         else _("{metric} vs {baseline}", metric=metric_text(metric), baseline=baseline)
     )
-    rows = terminal_table("", metric_text(first), "", against, percent_of_confidence(), "", _("blocks"))
+    rows = terminal_table("", metric_text(first), "", against, interval_heading(), _("verdict"), _("blocks"))
     for arm in comparison.arms:
         value = answer.analysis.arm_values[arm.index].get(first)
         cells: list[RenderableType] = [Text(arm.label), *_value_cells(value, partial(value_text, first))]
@@ -170,7 +170,7 @@ def _latency_table(answer: Answer, *, is_open_loop: bool) -> Table:
     comparison = answer.comparison
     head = _("latency (from the scheduled start)") if is_open_loop else _("latency (closed loop)")
     against = _("vs {baseline}", baseline=comparison.baseline.label)
-    rows = terminal_table(head, "", "", against, percent_of_confidence())
+    rows = terminal_table(head, "", "", against, interval_heading())
     for metric in LATENCIES:
         name = _(metric.short)
         space = " " * (_WIDTH_OF_LATENCY - cell_len(name))
@@ -183,7 +183,7 @@ def _step_table(answer: Answer, steps: Sequence[Step]) -> Table:
     """Return a table with one row per step and arm."""
     comparison = answer.comparison
     against = _("vs {baseline}", baseline=comparison.baseline.label)
-    rows = terminal_table(_("steps"), _("time"), "", against, percent_of_confidence())
+    rows = terminal_table(_("steps"), _("time"), "", against, interval_heading())
     width = max(len(step.name) for step in steps)
     for step in steps:
         for arm in comparison.arms:
@@ -203,7 +203,7 @@ def _time_cells(answer: Answer, quantity: Quantity, arm: int) -> list[Renderable
 def _quantity_table(answer: Answer, result: ContenderResult, rows: list[QuantityRow]) -> Table:
     """Return a table of memory and of counters that differ."""
     baseline, contender = answer.comparison.baseline.label, answer.comparison.arms[result.contender].label
-    shown = terminal_table(_("counters"), baseline, contender, "", percent_of_confidence())
+    shown = terminal_table(_("counters"), baseline, contender, "", interval_heading())
     for row in rows:
         shown.add_row(Text(row.label), row.baseline, row.contender, row.change, row.interval)
     return shown
@@ -304,7 +304,7 @@ def _heat_cell(cell: HeatCell | None) -> Text:
 def _published_table(rows: Sequence[PublishedRatio]) -> RenderableType:
     if not rows:
         return Text(_(NOTHING_PUBLISHED))
-    shown = terminal_table(_("published and measured"), "", _("published"), _("measured"), percent_of_confidence(), "")
+    shown = terminal_table(_("published and measured"), "", _("published"), _("measured"), interval_heading(), "")
     for row in rows:
         shown.add_row(Text(row.context), *map(Text, published_cells(row)))
     return shown
@@ -334,7 +334,7 @@ def _time_table(rows: Sequence[TimeRow]) -> Table:
 def _quantities_of_study(rows: Sequence[PlacedQuantityRow]) -> Table:
     """Return a table of counters, grouped by verdict."""
     has_several = len({row.contender for row in rows}) > 1
-    shown = terminal_table(_("counters"), "", _("baseline"), _("contender"), "", percent_of_confidence())
+    shown = terminal_table(_("counters"), "", _("baseline"), _("contender"), "", interval_heading())
     above = None
     for row in rows:
         place = f"{row.context}  {row.contender}" if has_several else row.context
@@ -355,7 +355,7 @@ def verdicts_of_study(rows: Sequence[VerdictRow]) -> Table:
     checks = [""] if any(row.check for row in rows) else []
     names = [] if contender else [""]
     levels = [f"{metric} {baseline}", f"{metric} {contender}".strip()]
-    shown = terminal_table("", *names, *levels, _("change"), percent_of_confidence(), "", _("blocks"), *checks)
+    shown = terminal_table("", *names, *levels, _("change"), interval_heading(), _("verdict"), _("blocks"), *checks)
     for row in rows:
         cells: list[RenderableType] = [Text(row.context)]
         if not contender:

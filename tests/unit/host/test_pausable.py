@@ -101,7 +101,7 @@ def test_a_stop_undone_by_another_process_is_repeated(counting: tuple[PausablePr
     size = written.stat().st_size
     time.sleep(0.05)
     assert written.stat().st_size == size
-    assert program.was_meddled_with
+    assert program.was_signalled
 
 
 def test_a_stopped_program_ends_on_its_signal(counting: tuple[PausableProgram, Path]) -> None:

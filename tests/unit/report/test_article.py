@@ -72,7 +72,7 @@ def amounts(*levels: str) -> Answer:
 
 def test_two_arms_under_one_load_show_tps_latency_ratio_interval_verdict_and_published_values() -> None:
     text = written(single(answer(steady(1.1), comparison(workload=LOAD)), published=FIGURES))
-    assert "| server | tps | average latency | ratio of tps | 95 % | verdict | published | published ratio |" in text
+    assert "| server | tps | average latency | ratio of tps | 95 % CI | verdict | published | published ratio |" in text
     (baseline, _), (contender, distribution) = cells(text, "16.12")[1:3], cells(text, "17.8")[1:3]
     assert baseline[1:] == ["1 000", "1 ms", "", "", "baseline", "100", "", ""]
     assert contender[1:] == ["1 100", "909 µs", "1.1", "\\[1.09, 1.11\\]", "faster", "110", "1.1", "replicated"]
@@ -88,7 +88,7 @@ def test_several_arms_or_loads_show_counts_and_latencies_of_each() -> None:
     assert (case.form, case.factors) == (Form.LOADS, ("load",))
     text = written(study)
     assert "| load | server | transactions | tps | min | max | p95 | p99 |" in text
-    assert "| load | server | tps | ratio of tps | 95 % | verdict |" in text
+    assert "| load | server | tps | ratio of tps | 95 % CI | verdict |" in text
     assert [row[1] for row in cells(text, "c24")][:3] == ["15", "16", "17"]
 
 
@@ -104,7 +104,7 @@ def test_levels_that_are_amounts_are_rows_and_other_factors_are_columns() -> Non
     assert "| shared\\_buffers | tps, load=c1 | tps, load=c4 |" in text
     table = [row[0] for line in ("128MB", "1GB", "4GB") for row in cells(text, line)]
     assert table == ["128MB", "1GB", "4GB"]
-    assert "| load | level | tps | ratio of tps | 95 % | verdict |" in text
+    assert "| load | level | tps | ratio of tps | 95 % CI | verdict |" in text
     assert "## Summary" not in text
 
 

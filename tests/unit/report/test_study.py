@@ -381,7 +381,7 @@ def test_published_ratios_are_numbers_in_the_document() -> None:
 
 def test_every_column_of_markdown_has_a_header() -> None:
     text = markdown(study_answer([CASES["mixed_builds"](), CASES["faster"]()], published=FIGURES), with_published=True)
-    assert "| context | contender | published | measured | 95 % | replication |" in text
+    assert "| context | contender | published | measured | 95 % CI | replication |" in text
     heads = [line for line, below in pairwise(text.splitlines()) if below.startswith("| :--")]
     assert len(heads) > 2
     assert not [line for line in heads if "" in [cell.strip() for cell in line.strip("|").split("|")]]

@@ -10,7 +10,7 @@ from enum import StrEnum
 from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.report.markdown import escaped, paragraph, table
 from pgversus.report.published import PublishedRatio, published_ratios, replication_word
-from pgversus.report.sentences import metric_text, percent_of_confidence
+from pgversus.report.sentences import interval_heading, metric_text
 from pgversus.report.sweeps import Sweep, sweeps
 from pgversus.report.verdicts import verdict_word
 from pgversus.stats.analysis import ContenderResult, Estimate
@@ -35,7 +35,7 @@ def published_by_verdict(answer: StudyAnswer) -> Published:
 
 def ratio_heads(metric: Metric) -> tuple[str, ...]:
     """Return the headings of ratio_cells()."""
-    return _("ratio of {metric}", metric=metric_text(metric)), percent_of_confidence(), _("verdict")
+    return _("ratio of {metric}", metric=metric_text(metric)), interval_heading(), _("verdict")
 
 
 def ratio_cells(one: Answer, arm: int) -> tuple[str, str, str]:

@@ -18,7 +18,7 @@ from pgversus.report.article.figures import (
 )
 from pgversus.report.markdown import paragraph
 from pgversus.report.published import replication_word
-from pgversus.report.sentences import metric_text, percent_of_confidence
+from pgversus.report.sentences import interval_heading, metric_text
 from pgversus.report.sweeps import Sweep
 from pgversus.report.values import value_text
 from pgversus.stats.analysis import quantities_of
@@ -119,7 +119,7 @@ def operation_tables(case: Case, known: Published) -> Iterator[str]:
         values = _("{server}, ms", server=baselines), _("{server}, ms", server=label)
         both = (*places, _("trials"), *values, _("difference, ms"), _("ratio"))
         yield paragraph(_("Mean, {contender} vs {baseline}:", contender=label, baseline=baselines))
-        heads = (*both, percent_of_confidence(), _("verdict"), _("published ratio"), _("replication"))
+        heads = (*both, interval_heading(), _("verdict"), _("published ratio"), _("replication"))
         yield capped(heads, [row for one, arm in pairs for row in _means(case, one, arm, known)], names=names)
         yield paragraph(_("Minimum (without an interval):"))
         yield capped(both, [row for one, arm in pairs for row in _minimums(case, one, arm)], names=names)

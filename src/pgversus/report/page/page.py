@@ -13,7 +13,7 @@ from pgversus.report.page.trust import trust
 from pgversus.report.page.verdicts import answer_lines, study_badge, verdict_lines
 from pgversus.report.page.why import why_parts
 from pgversus.report.published import published_cells, published_ratios
-from pgversus.report.sentences import metric_text, percent_of_confidence
+from pgversus.report.sentences import interval_heading, metric_text
 from pgversus.report.sweeps import plateau_sentences
 from pgversus.report.values import HEADS as VALUE_HEADS
 from pgversus.report.values import TIME_HEADS, QuantityRow, arm_value_rows, size_tables, time_rows, unreported_metrics
@@ -29,7 +29,7 @@ def page_html(answer: StudyAnswer) -> str:
         title=answer.study.title or _pair(answer),
         question=answer.study.question,
         chart_config=config(),
-        confidence=percent_of_confidence(),
+        confidence=interval_heading(),
         **_answer_parts(answer, placed),
         **_other_parts(answer, placed),
     )

@@ -6,7 +6,7 @@ from rich.text import Text
 
 from pgversus.report.html import rendered_page
 from pgversus.report.markdown import escaped, paragraph, table
-from pgversus.report.sentences import percent_of_confidence
+from pgversus.report.sentences import interval_heading
 from pgversus.report.side_by_side.agreement import Agreement, SideBySide
 from pgversus.report.side_by_side.section import SideBySideSection, SideText, side_by_side_section
 from pgversus.report.terminal import STYLES, print_parts, terminal_table
@@ -29,7 +29,7 @@ def side_by_side_markdown(found: SideBySide) -> str:
 
 
 def _ratio_rows(section: SideBySideSection) -> str:
-    confidence = percent_of_confidence()
+    confidence = interval_heading()
     heads = (
         _("context"),
         _("metric"),
@@ -86,7 +86,7 @@ def _list(lines: list[str], head: str) -> str:
 def side_by_side_html(found: SideBySide) -> str:
     """Return the page in the current language; user texts are escaped."""
     section = side_by_side_section(found)
-    return rendered_page("side_by_side.html", title=section.title, section=section, confidence=percent_of_confidence())
+    return rendered_page("side_by_side.html", title=section.title, section=section, confidence=interval_heading())
 
 
 _COLOURS = {
@@ -118,7 +118,7 @@ def print_side_by_side(found: SideBySide, console: Console, columns: int | None 
 
 
 def _ratios(section: SideBySideSection) -> Table:
-    confidence = percent_of_confidence()
+    confidence = interval_heading()
     shown = terminal_table("", "A", confidence, "", "B", confidence, "", _("B / A"), _("A vs B"), _("differences"))
     for row in section.rows:
         agreement = Text(row.words, style=_COLOURS[row.agreement])
