@@ -123,7 +123,7 @@ def test_settings_of_location_and_access_are_reserved(command_line: CommandLine,
         ("work_mem=4XB,1MB", "invalid value for parameter"),
         ("no_such_setting=1,2", "unrecognized configuration parameter"),
         ("work_mem=1kB,1MB", "outside the valid range"),
-        ("work_mem=1MB,1024kB", "two levels of a setting are the same to the server"),
+        ("work_mem=1MB,1024kB", "the server treats two levels of a setting as equal"),
     ],
 )
 def test_a_setting_rejected_by_the_server_is_reported_with_the_servers_message(

@@ -24,7 +24,7 @@ class Caveat:
     arm: int | None = None
     """Index of the only contender it concerns; None if it concerns every verdict."""
     values: Mapping[str, Any] = field(default_factory=dict)
-    """What was observed, and on which arms: the values of its sentence, in base units."""
+    """The observation and its arms: the values of the sentence, in base units."""
 
 
 def about(slug: str, arm: Arm, **values: object) -> Caveat:
@@ -69,12 +69,12 @@ class AttributionResult:
     """Settings that restore the baseline's plans, or the name of a script; empty if not measured."""
     found: Attribution | None
     failure: str
-    """What went wrong, in English; empty if nothing did, although it may lack blocks for a result."""
+    """The error, in English; empty without one, although there may be too few blocks for a result."""
     wall_s: float
     blocks: int | None = None
     """None if no block was begun, or if that is unknown."""
     stopped: StopReason | None = None
-    """How its own study ended; None if that is unknown."""
+    """Reason why the attribution's own study ended; None if unknown."""
     results: str = ""
     """The attribution's own results folder; empty if not measured."""
     needs_check: bool = False
@@ -146,7 +146,7 @@ class Unanswered:
     failure: str | None
     """Why it could not be measured; None if it was not reached."""
     stopped: StopReason
-    """How the study ended."""
+    """Reason why the study ended."""
 
     @property
     def failed(self) -> bool:

@@ -47,7 +47,7 @@ _MEMORY = 0.01
 """Share of the windows. Both working sets must fit into memory, in which case nothing ever waits for it."""
 _DISK = 0.10
 _QUIET_BYTES_PER_S = 1e6
-"""What any disk transfers in 1 % of the time: servers that move less cannot cause waits for 10 % of it."""
+"""A transfer that takes any disk 1 % of the time: servers that move less cannot cause waits for 10 % of it."""
 _MOVED_PAGES = ("buffers_read", "checkpoint_buffers_written", "background_buffers_written")
 _MOVED_BYTES = ("wal_bytes", "temp_bytes", "server_io_write_bytes", "server_io_extend_bytes")
 

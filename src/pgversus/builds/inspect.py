@@ -107,7 +107,7 @@ class Manifest:
     """The path of its programs, relative to its directory."""
     sha256: str
     files_sha256: dict[str, str] | None = None
-    """As returned by file_hashes(); None in manifests of earlier versions of pgversus."""
+    """The hashes that file_hashes() returns; None in manifests of earlier versions of pgversus."""
     made_from: BuildInputs | None = None
     """Set for builds from source."""
 

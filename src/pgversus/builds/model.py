@@ -54,7 +54,7 @@ class Build:
     """PostgreSQL binaries on this host, ready to run."""
 
     version: str
-    """As reported by `postgres --version`: 17.8, 18beta1, 16.13 (Debian ...)."""
+    """The version that `postgres --version` reports: 17.8, 18beta1, 16.13 (Debian ...)."""
     bin_directory: Path
     origin: str
     """zonky, wheel, source, or `bin directory`."""

@@ -209,7 +209,7 @@ class _Tree:
                 "the source tree changed while it was copied",
                 slug="build-tree-changed",
                 where=str(self._path),
-                found="different files than a moment before",
+                found="files that changed during the copy",
                 expected="a tree that does not change for a few seconds",
                 to_do="run the command again, or use a commit (./tree@REF), which cannot change",
             )

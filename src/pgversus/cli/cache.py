@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of a table.")
 
 
-@click.group(invoke_without_command=True, short_help="List or remove what is kept between runs.")
+@click.group(invoke_without_command=True, short_help="List or remove cached builds and data.")
 @_JSON
 @click.pass_context
 def cache(context: click.Context, *, as_json: bool) -> None:
-    """Builds, their source, ccache's files, and loaded data, kept for the next run.
+    """Builds, their source, ccache's files, and loaded data, cached for later runs.
 
-    Loaded data take up to 20 GB, or the size in PGVERSUS_SNAPSHOTS (5GB; 0 keeps none); the least recently used are
-    removed first.
+    Loaded data take up to 20 GB, or the size in PGVERSUS_SNAPSHOTS (5GB; 0 disables caching); the least recently used
+    are removed first.
 
     \b
     pgversus cache
@@ -65,7 +65,7 @@ def remove_from_cache(
 ) -> None:
     """Remove the entries with these NAMEs, as `pgversus cache` lists them; the first digits of a snapshot suffice.
 
-    A build that a run is using stays.
+    Builds in use are not removed.
     """
     if not (names or snapshots or builds or sources or everything):
         raise click.UsageError("name what to remove: names, --snapshots, --builds, --sources or --all")
@@ -98,7 +98,7 @@ def _lines(chosen: "Sequence[CachedThing]", stay: "Sequence[CachedThing]") -> li
     from pgversus.text.units import size  # noqa: PLC0415 - not for `--help`
 
     return [
-        f"kept {thing.name}, which a run is using\n"
+        f"{thing.name} was not removed: a run is using it\n"
         if thing in stay
         else f"removed {thing.name}, {size(thing.size_bytes)}\n"
         for thing in chosen

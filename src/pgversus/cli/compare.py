@@ -152,7 +152,8 @@ _GROUPS = {
 @click.option(
     "--warmup",
     metavar="TIME",
-    help="Load before the windows of each start, in whole seconds, longer if it is not yet steady.  [default: 2s]",
+    help="Warm-up after each server start, in whole seconds; 2s or more is extended until the load is steady.  "
+    "[default: 2s; 0.1s before short windows]",
 )
 @click.option(
     "--seed", type=click.IntRange(min=0), metavar="N", help="Random seed, stored with the results.  [default: random]"
@@ -162,11 +163,11 @@ _GROUPS = {
 )
 @shared_options
 def compare(**options: Any) -> int:
-    """Is each other SERVER faster or slower than the first, on this workload?
+    """Compare every other SERVER with the first one on a workload.
 
     SERVER is a version (17, 17.8), a bin directory or a connection URI. pgversus also builds servers from source: a
     version with options (17+blocksize=16, 17+cassert, 17+cflags=-O3), a source tree, a commit (./postgres@REF), a
-    tarball. With a single SERVER, --set with several values makes the arms. The same server twice is an A/A comparison.
+    tarball. With a single SERVER, the values of --set are the arms. The same server twice is an A/A comparison.
 
     \b
     pgversus compare 16.12 17.8 --setup correlated.sql -f correlated_in.sql -c 4

@@ -55,7 +55,7 @@ _BUILD_OPTIONS = (
     click.option(
         "--build-profile",
         type=click.Choice([profile.value for profile in BuildProfile]),
-        help="What to build of a server from source: the minimum for a comparison, or all of PostgreSQL with the "
+        help="Parts of PostgreSQL to build from source: the minimum for a comparison, or everything with the "
         "libraries that distributions use.  [default: minimal]",
     ),
     click.option(
@@ -115,7 +115,7 @@ _OPTIONS = (
         "--fail-on",
         multiple=True,
         type=click.Choice(["slower", "undecided"]),
-        help="Exit with status 1 if a verdict is this; repeatable.",
+        help="Exit with status 1 on this verdict; repeatable.",
     ),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of tables."),
     OUTPUT,

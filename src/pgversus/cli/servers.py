@@ -1,4 +1,4 @@
-"""`pgversus servers`: list installed servers; fetch, build, verify and remove them."""
+"""`pgversus servers`: list, install, build, verify and remove servers."""
 
 import json
 from typing import TYPE_CHECKING, Any
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of a table.")
 
 
-@click.group(invoke_without_command=True, short_help="List installed servers; fetch, build, verify or remove them.")
+@click.group(invoke_without_command=True, short_help="List, install, build, verify or remove servers.")
 @_JSON
 @click.pass_context
 def servers(context: click.Context, *, as_json: bool) -> None:
-    """Servers on this host: fetched, built from source, or installed by other means.
+    """List, install, build, verify or remove servers.
 
-    compare and run fetch and build what they need; these commands do it in advance.
+    compare and run install and build the servers that they need; these commands do it in advance.
 
     \b
     pgversus servers
@@ -54,11 +54,11 @@ def list_servers(*, as_json: bool) -> None:
         write_out(servers_table(found), "")
 
 
-@servers.command("install", short_help="Fetch versions, all from one family.")
+@servers.command("install", short_help="Install versions, all from one family of builds.")
 @click.argument("names", nargs=-1, required=True, metavar="SERVER...")
 @build_options
 def install(names: tuple[str, ...], **options: Any) -> None:
-    """Fetch or build each SERVER into the cache, as compare would do first.
+    """Install or build each SERVER in the cache, as compare would do first.
 
     All of them come from one family of builds, as the arms of a comparison do.
     """
@@ -71,7 +71,7 @@ def install(names: tuple[str, ...], **options: Any) -> None:
 @click.argument("names", nargs=-1, required=True, metavar="SERVER...")
 @build_options
 def build(names: tuple[str, ...], **options: Any) -> None:
-    """Build each SERVER from source into the cache: a version, a tree, a commit, a tarball, with or without options.
+    """Build each SERVER from source in the cache: a version, a tree, a commit, a tarball, with or without options.
 
     \b
     pgversus servers build 17 17+blocksize=32
@@ -96,7 +96,7 @@ def remove(names: tuple[str, ...]) -> None:
 def verify(names: tuple[str, ...]) -> int:
     """Hash every file of the servers with these NAMEs, or of all servers, and start their programs.
 
-    The exit status is 3 if one has changed since it was fetched or built.
+    The exit status is 3 if one has changed since it was installed or built.
     """
     from pgversus.host.directories import open_cache  # noqa: PLC0415 - not for `--help`
     from pgversus.host.identity import server_user  # noqa: PLC0415 - the same
@@ -121,7 +121,7 @@ def _provide(names: "Sequence[ServerName]", options: dict[str, Any]) -> None:
     from pgversus.text.redaction import visible  # noqa: PLC0415 - the same
 
     if any(isinstance(name, RunningServer) for name in names):
-        raise click.UsageError("a running server cannot be fetched or built")
+        raise click.UsageError("a running server cannot be installed or built")
     cache = open_cache()
     with TerminalProgress(SafeConsole(stderr=True)) as progress, failures_of_the_host(cache.root):
         builds = provide(names, manner_of(options), cache, server_user(), progress.say, progress)

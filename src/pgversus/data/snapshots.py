@@ -294,7 +294,7 @@ def check_same_data(context: Context, known: Preparation, snapshots: Sequence[Sn
                 where=context.located(arm.label),
                 found="different rows than when the study began",
                 expected="the same rows after each load",
-                to_do="use no now(), and no random() without a fixed seed, in setup files; start again with --new",
+                to_do="do not use now() or an unseeded random() in setup files; start again with --new",
             )
 
 

@@ -37,12 +37,12 @@ class ArmServer(ABC):
     @property
     @abstractmethod
     def can_restart(self) -> bool:
-        """Whether each block begins with a fresh start."""
+        """Return whether each block begins with a fresh start."""
 
     @property
     @abstractmethod
     def copy_is_cheap(self) -> bool:
-        """Whether fresh data are cheap enough for every block, even for a read-only load."""
+        """Return whether fresh data are cheap enough for every block, even for a read-only load."""
 
     @property
     @abstractmethod

@@ -1,4 +1,4 @@
-"""What plan changes account for: measured after the verdicts, for each contender with a decided verdict.
+"""The effect of plan changes, measured after the verdicts for each contender with a decided verdict.
 
 Each attribution is a study of its own (study/counterfactual.py), measured by the same engine on the same servers and
 data. Its folder lies beneath the results, so that it is stored, resumed and reported like any other study.
@@ -37,7 +37,7 @@ class _Wanted:
 
     of: Study
     context: Context
-    """As given in the study; stored contexts have users and passwords removed."""
+    """The context of the study itself; stored contexts have users and passwords removed."""
     answer: Answer
     contender: int
     restoration: PlanRestoration
@@ -104,14 +104,14 @@ def attribute(study: Study, results: Path, measure: Measure, progress: Progress)
                 progress.say(f"{one.label}: {not_attributed[one.key]}")
                 continue
             if stopped is None:
-                not_attributed[one.key] = N_("the budget has no room for enough blocks of it")
+                not_attributed[one.key] = N_("the remaining budget is too short to measure it")
             left_s -= max(0.0, _spent_s(one.folder) - before_s)
             if stopped is StopReason.INTERRUPTED:
                 break
     except KeyboardInterrupt:
-        progress.say("interrupted: the verdicts are complete, but what plans account for was not measured")
+        progress.say("interrupted: the verdicts are complete, but the effect of the plans was not measured")
     except PgversusError as error:
-        progress.say(f"what plans account for was not measured: {error.what} ({error.where}): {error.found}")
+        progress.say(f"the effect of the plans was not measured: {error.what} ({error.where}): {error.found}")
     return not_attributed
 
 

@@ -1,4 +1,4 @@
-"""What a run writes to its results folder, and when."""
+"""The contents of a results folder, and when a run writes them."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress

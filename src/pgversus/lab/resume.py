@@ -20,7 +20,7 @@ from pgversus.study.study import Context, Study
 
 
 class EarlierResults(StrEnum):
-    """How to treat results that already exist in the folder."""
+    """Treatment of results that already exist in the folder."""
 
     REFUSE = "refuse"
     """Raise an error."""

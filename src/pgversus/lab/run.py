@@ -68,7 +68,7 @@ class StudyResources:
     changed_servers: frozenset[ServerName]
     """External servers whose data loads have changed since they were loaded, or may have."""
     kept_logs: Path | None
-    """Where transaction logs are stored; None to discard them."""
+    """Directory for transaction logs; None to discard them."""
     progress: Progress
 
 
@@ -143,7 +143,7 @@ class RunOptions:
     client: Client
     results: Path
     earlier: EarlierResults
-    """How to treat results that already exist in that folder."""
+    """Treatment of results that already exist in that folder."""
     keep_logs: bool = False
     """Whether pgbench's transaction logs are stored with the results."""
     plans: bool = True

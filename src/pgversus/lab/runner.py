@@ -1,4 +1,4 @@
-"""How a context is measured, by load or as an operation: tried once, then by a trial runner for the engine.
+"""Measurement of a context, by load or as an operation: tried once, then by a trial runner for the engine.
 
 A server, pgbench or psql that runs out of disk space reports it in its own words, and so does pgbench if its server is
 away. Mistaken for a property of an arm, such a failure would be stored with the results and never tried again.
@@ -187,11 +187,12 @@ def _away(server: ArmServer, error: ServerError) -> ServerError:
 
 
 def _host_failed(error: OSError, directory: Path) -> HostError:
+    fault = error.strerror or str(error)
     return HostError(
         "this host failed during the run",
         slug="host-failed",
         where=str(error.filename or directory),
-        found=error.strerror or str(error),
+        found=fault,
         expected="files that can be written and read, programs that can be started",
-        to_do=f"fix the host; {WHAT_IS_KEPT}",
+        to_do=f"fix the cause of this fault of the host ({fault}); {WHAT_IS_KEPT}",
     )

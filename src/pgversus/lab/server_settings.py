@@ -191,7 +191,7 @@ def _is_comparison(context: Context, arms: list[Arm]) -> bool:
 
 def _same(name: str, *levels: str) -> StudyError:
     return StudyError(
-        "two levels of a setting are the same to the server",
+        "the server treats two levels of a setting as equal",
         slug="study-same-levels",
         where=name,
         found=" and ".join(value_without_secrets(name, level) for level in levels),

@@ -115,9 +115,9 @@ class OpenedStudy:
     study: Study
     results: Path
     access: HostAccess
-    """What needs the user's consent; empty for a bundled study."""
+    """Requests that need the user's consent; empty for a bundled study."""
     digest: str
-    """SHA-256 of what was judged: the study file, the files it names, the paths of its servers, its requests."""
+    """SHA-256 of everything judged: the study file, the files it names, the paths of its servers, its requests."""
     has_unread_files: bool
     """Whether files outside of its folder were left unread."""
 

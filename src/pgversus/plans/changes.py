@@ -352,7 +352,7 @@ def _index_in_order(baseline: Plan, contender: Plan, there: dict[int, int], sort
 
 
 def _is_hash(*nodes: PlanNode) -> bool:
-    """Whether all nodes are Hash nodes, which changes of their joins cover."""
+    """Return whether all nodes are Hash nodes, which changes of their joins cover."""
     return all(node.op.endswith(_FOLLOWS_ITS_JOIN) for node in nodes)
 
 

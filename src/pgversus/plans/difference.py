@@ -63,12 +63,12 @@ def difference(baseline: Plan, contender: Plan) -> PlanDifference:
 
 
 def has_other_spills(found: PlanDifference) -> bool:
-    """Whether a node in both plans spilled in only one of them."""
+    """Return whether a node in both plans spilled in only one of them."""
     return any(change.kind in (ChangeKind.SPILL_GONE, ChangeKind.SPILL_NEW) for change in found.changes)
 
 
 def is_same_but_for_batches(found: PlanDifference) -> bool:
-    """Whether the plans are the same and the same nodes spilled, even with different numbers of batches."""
+    """Return whether the plans are the same and the same nodes spilled, even with different numbers of batches."""
     return found.is_same_plan and not has_other_spills(found)
 
 

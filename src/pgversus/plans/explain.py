@@ -91,7 +91,7 @@ def _check(node: Mapping[str, Any], path: str) -> None:
 
 
 def is_number(value: Any) -> bool:
-    """Whether the value is a usable number: not a boolean, and not too large."""
+    """Return whether the value is a usable number: not a boolean, and not too large."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _LARGEST
 
 

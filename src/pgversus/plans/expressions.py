@@ -194,7 +194,7 @@ class Expressions:
 
 
 def is_generated(alias: str, relation: str | None) -> bool:
-    """Whether PostgreSQL generated the alias, such as `t_1` for the second t; plans may number these differently."""
+    """Return whether PostgreSQL generated the alias, such as `t_1`; plans may number the same alias differently."""
     return relation is not None and alias != relation and _GENERATED.fullmatch(alias) is not None
 
 

@@ -93,7 +93,7 @@ def _logic(node: PlanNode) -> str:
 
 
 def is_same_but_for_sorts(one: ComparablePlan, other: ComparablePlan) -> bool:
-    """Whether the plans differ only in sorts: all other operators, conditions and keys are equal.
+    """Return whether the plans differ only in sorts: all other operators, conditions and keys are equal.
 
     A newer planner may know that rows are already ordered where an older one sorts them.
     """

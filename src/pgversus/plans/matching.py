@@ -71,7 +71,7 @@ class _Side:
         # Numbers of matched pairs, by position.
 
     def is_reader(self, place: int) -> bool:
-        """Whether the node reads data: it has no nodes below it except its own subplans."""
+        """Return whether the node reads data: it has no nodes below it except its own subplans."""
         node = self.nodes[place]
         return node.relation is not None or all(
             self.nodes[child].role in ("InitPlan", "SubPlan") for child in node.children

@@ -88,7 +88,7 @@ def bitmap_below(raw: Mapping[str, Any]) -> Bitmap | None:
 
 
 def is_part(raw: Mapping[str, Any]) -> bool:
-    """Whether a node below a bitmap heap scan is a part of its bitmap."""
+    """Return whether a node below a bitmap heap scan is a part of its bitmap."""
     return raw["Node Type"] in _PARTS
 
 

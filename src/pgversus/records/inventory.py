@@ -1,4 +1,4 @@
-"""What a host already has: entries of the cache, and servers that need neither fetching nor building."""
+"""Contents of a host: entries of the cache, and servers that need neither fetching nor building."""
 
 from dataclasses import dataclass
 from enum import StrEnum

@@ -31,9 +31,9 @@ class OverrideReason(StrEnum):
     NEW_SWITCH = "new switch"
     """The baseline's version does not have it."""
     CHANGED_DEFAULT = "changed default"
-    """Its default is different on the baseline."""
+    """The default is different on the baseline."""
     OTHER_VALUE = "other value"
-    """Its value is different on the baseline."""
+    """The value is different on the baseline."""
     SWITCH = "switch"
     """It disables a kind of operator, in any version."""
     MEMORY = "memory"
@@ -108,7 +108,7 @@ def memory_candidates(contender: Mapping[str, PlannerSetting], *, is_less: bool)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementName:
-    """What a reader needs to recognise a statement; report/plans.py words it."""
+    """The parts by which a reader recognises a statement; report/plans.py words them."""
 
     script: str = ""
     """Empty for a plan from a file."""
@@ -128,19 +128,19 @@ class Statement:
     text: str
     """With the values of its variables."""
     template: str | None = None
-    """As prepared by pgbench, with $1 and so on in place of variables; None if it is not prepared."""
+    """Text that pgbench prepares, with $1 and so on in place of variables; None if it is not prepared."""
     parameters: tuple[str, ...] = ()
     """The values of $1 and so on."""
 
     @property
     def name(self) -> StatementName:
-        """Its name."""
+        """The name of the statement."""
         text = " ".join(code_without_secrets(self.text).split())
         return StatementName(script=self.script, number=self.number, text=text)
 
     @property
     def description(self) -> str:
-        """Its name for an error message, in English."""
+        """The name for an error message, in English."""
         return f"{self.script}, statement {self.number}: {self.name.text}"
 
 

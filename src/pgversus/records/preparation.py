@@ -36,7 +36,7 @@ _ORIGINS = {
     "bin directory": N_("bin directory"),
     "source": N_("source"),
 }
-"""As text; other origins are names."""
+"""Origins with a text of their own; other origins are names."""
 
 
 def origin_text(origin: str) -> str:
@@ -49,7 +49,7 @@ class BuildRecord:
     """The inputs of a managed build."""
 
     source: str
-    """As text: a tarball, a tree, a commit."""
+    """Text that names the source: a tarball, a tree, a commit."""
     source_sha256: str
     checked: str | None
     """The source of the checksum that a tarball was verified against; None if none is published."""
@@ -58,7 +58,7 @@ class BuildRecord:
     is_changed: bool
     """Whether the tree had uncommitted changes."""
     options: tuple[str, ...]
-    """As given after the server's name: blocksize=16."""
+    """Build options, in the form that follows the server's name: blocksize=16."""
     profile: str
     system: str
     """configure or meson."""
@@ -78,7 +78,7 @@ class ArmFacts:
     flags: str
     """CFLAGS; empty if the server does not report them."""
     sha256: str | None
-    """Of the artifact that the build came from."""
+    """SHA-256 of the artifact that the build came from."""
     data: str = ""
     """Hash of names, rows and digests of all its tables: equal data have equal hashes, even days later."""
     compiled_in: Mapping[str, str] = field(default_factory=dict)
@@ -121,7 +121,7 @@ class Preparation:
 
     @property
     def patience_s(self) -> float:
-        """How long to wait for a window beyond its length, in seconds, before treating it as hanging.
+        """Seconds to wait for a window beyond its length before treating it as hanging.
 
         Long enough for a window twenty times as slow as anything observed, but never more than the whole budget.
         """

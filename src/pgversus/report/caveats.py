@@ -91,7 +91,7 @@ SENTENCES = {
         "determined; shared buffers were empty"
     ),
     "few-transactions": N_(
-        "only {each} transactions of {arm} per window, fewer than {few} per client: use longer windows"
+        "{arm} ran only {each} transactions per window, fewer than {few} per client: use longer windows"
     ),
     "checkpoint-on-one-side": N_(
         "checkpoints during measurement: {baseline_count} on {baseline}, {contender_count} on {contender}"

@@ -306,7 +306,7 @@ def _repeated(answers: Sequence[Answer]) -> Iterator[str]:
 
 
 def windows_text(answers: Iterable[Answer]) -> str:
-    """Return an arm's work per block: `8 windows of 1 s`, `4 to 50 windows of 20 ms in quads`, or one operation."""
+    """Return an arm's work per block: `8 windows of 1 s`, `8 windows of 20 ms in mirrored order (A B B A)`."""
     all_answers = list(answers)
     short = [one for one in all_answers if _has_quads(one)]
     ranged = [one for one in short if len(one.window_counts) > 1]
@@ -323,7 +323,10 @@ def _range_of_windows(answers: Sequence[Answer]) -> str:
     if len(counts) == 1:
         return _in_quads(counts.pop(), lengths)
     return _(
-        "{fewest} to {most} windows of {duration} in quads", fewest=min(counts), most=max(counts), duration=lengths
+        "{fewest} to {most} windows of {duration} in mirrored order (A B B A)",
+        fewest=min(counts),
+        most=max(counts),
+        duration=lengths,
     )
 
 
@@ -334,8 +337,7 @@ def _has_quads(answer: Answer) -> bool:
 
 
 def _in_quads(number: int, length: str) -> str:
-    windows = _windows(number, length)
-    return ngettext("{windows} in {number} quad", "{windows} in {number} quads", number // 2, windows=windows)
+    return _("{windows} in mirrored order (A B B A)", windows=_windows(number, length))
 
 
 def _windows(number: int, length: str) -> str:

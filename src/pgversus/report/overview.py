@@ -150,11 +150,12 @@ def _in_contexts(caveat: str, texts: Mapping[str, str], total: int) -> str:
     """Return the caveat with its contexts. texts: by context."""
     first, *others = texts
     if len(set(texts.values())) > 1:
-        return _(
-            "{caveat} [{first}; similar in {others} more of {total} contexts]",
+        return ngettext(
+            "{caveat} [{first}; similar in {number} other context (of {total})]",
+            "{caveat} [{first}; similar in {number} other contexts (of {total})]",
+            len(others),
             caveat=caveat,
             first=first,
-            others=len(others),
             total=total,
         )
     if total == 1 or len(texts) == total:
@@ -174,7 +175,7 @@ class RankedVerdict:
     answer: Answer
     result: ContenderResult
     label: str
-    """Its context, its contender, or both; unique in the study."""
+    """The context, the contender, or both; unique in the study."""
 
     @property
     def speed(self) -> float:

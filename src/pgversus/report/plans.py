@@ -106,9 +106,9 @@ class TreeNode:
     depth: int
     text: str
     ran: str
-    """Its rows, loops and own time if executed, otherwise the estimated rows."""
+    """Rows, loops and own time if executed, otherwise the estimated rows."""
     details: tuple[str, ...]
-    """Its conditions and keys."""
+    """Conditions and keys."""
 
 
 def tree(plan: Plan) -> list[TreeNode]:

@@ -111,7 +111,9 @@ def _size_is_open(answer: Answer, result: ContenderResult) -> str:
         return ""
     nearest = min(abs(math.log(ratio.low)), abs(math.log(ratio.high)))
     if nearest < design.log_margin:
-        return _("The direction is certain, but the size may be below your {margin}.", margin=percent(design.margin))
+        return _(
+            "The direction is certain, but the size may be below the margin of {margin}.", margin=percent(design.margin)
+        )
     return ""
 
 

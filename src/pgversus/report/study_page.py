@@ -51,9 +51,9 @@ class StudyPage:
     tps: TpsTable | None
     """None with too many arms or a single workload."""
     sizes: list[SizeTable]
-    """Of tables and indexes; empty if they do not differ between builds, or with too many arms to be readable."""
+    """Sizes of tables and indexes; empty if they do not differ between builds, or with too many arms to be readable."""
     times: list[TimeRow]
-    """Of operations; empty with too many arms to be readable."""
+    """Times of operations; empty with too many arms to be readable."""
     quantities: list[PlacedQuantityRow]
     """Empty with too many verdicts."""
     why: list[Explanation]

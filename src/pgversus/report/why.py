@@ -22,11 +22,11 @@ _MOST_SENTENCES = 12
 """Per statement; `pgversus plans` shows all."""
 _MOST_COUNTERS = 4
 _REST = {
-    Verdict.EQUIVALENT: N_("everything else makes no difference that matters"),
-    Verdict.UNDECIDED: N_("the effect of everything else is undecided"),
-    Verdict.FASTER: N_("everything else makes it faster"),
-    Verdict.SLOWER: N_("everything else makes it slower"),
-    Verdict.INVALID: N_("the effect of everything else is unknown"),
+    Verdict.EQUIVALENT: N_("other changes make no difference that matters"),
+    Verdict.UNDECIDED: N_("the effect of other changes is undecided"),
+    Verdict.FASTER: N_("other changes make it faster"),
+    Verdict.SLOWER: N_("other changes make it slower"),
+    Verdict.INVALID: N_("the effect of other changes is unknown"),
 }
 
 
@@ -96,7 +96,7 @@ def _claim(answer: Answer, result: ContenderResult, changed: Sequence[ComparedPl
             labels, result.verdict, answer.analysis.metric, attributed.found, attributed.restoration, words
         )
         check = _("CHECK the caveats in {folder}.", folder=attributed.results) if attributed.needs_check else ""
-        return together(check, effect, _("{duration}.", duration=duration(attributed.wall_s)))
+        return together(check, effect, _("The measurement took {duration}.", duration=duration(attributed.wall_s)))
     return together(_(words.differ, **labels), _not_measured(answer, result, changed, labels))
 
 

@@ -163,7 +163,7 @@ def block_model(blocks: Sequence[Block], contender: int, design: Design) -> Bloc
 
 
 def may_choose_rounds(design: Design) -> bool:
-    """Whether blocks may have different numbers of rounds.
+    """Return whether blocks may have different numbers of rounds.
 
     False for long windows, of which a block has few, for percentiles, which need many transactions in each block, and
     if the user chose the number of windows or of blocks.

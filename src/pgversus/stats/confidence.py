@@ -57,7 +57,7 @@ class LookRule:
     """Number of verdicts that share the error of 5 %."""
 
     def may_look(self, n: int) -> bool:
-        """Whether an interval is valid after n blocks."""
+        """Return whether an interval is valid after n blocks."""
         return n >= self.first_look
 
     def shared_by(self, quantities: int) -> "LookRule":

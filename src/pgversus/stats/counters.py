@@ -301,7 +301,7 @@ def _one_sided(pair: tuple[_Table, _Table], strict: LookRule) -> dict[str, OneSi
 
 
 def _excludes_zero(values: Numbers, events: float, rule: LookRule) -> bool:
-    """Whether an interval of the mean excludes zero. events: total number; its square root limits the precision."""
+    """Return whether an interval of the mean excludes zero. events: total; its square root limits the precision."""
     n, mean = len(values), float(values.mean())
     if n < 2 or not rule.may_look(n):  # noqa: PLR2004 - one value has no spread
         return False
@@ -332,7 +332,7 @@ def foreign_cpu_s(counter: Callable[[str], Amount]) -> Amount:
 
 
 def is_disturbed(counters: Mapping[str, float], seconds: float, cpus: int) -> bool:
-    """Whether other programs or guests used more CPU time than a comparison tolerates.
+    """Return whether other programs or guests used more CPU time than a comparison tolerates.
 
     counters: of a window with this duration in seconds. False for a host without these counters.
     """

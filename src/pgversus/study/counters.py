@@ -39,7 +39,7 @@ class Counter:
     more_is_better: Literal[False] | None
     """False for costs; None for neutral values that describe how the work was done."""
     label: str
-    """Its name for people, untranslated: `shared buffer hits`."""
+    """The name for people, untranslated: `shared buffer hits`."""
     description: str
     """One line for readers who know PostgreSQL."""
 

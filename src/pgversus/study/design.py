@@ -26,7 +26,7 @@ _MOST_REPETITIONS = 2
 
 
 class WindowKind(StrEnum):
-    """How pgbench runs to produce windows (docs/adr/0015-windows.md)."""
+    """Ways to run pgbench for windows (docs/adr/0015-windows.md)."""
 
     RUN = "run"
     """Each window is one pgbench run of whole seconds (-T)."""

@@ -160,7 +160,7 @@ def _of_server(server: ServerName) -> Iterator[_Finding]:
 
 
 def _are_harmless(options: BuildOptions) -> bool:
-    """Whether compiler flags and configure options name no file and no program."""
+    """Return whether compiler flags and configure options name no file and no program."""
     flags = (options.cflags or "").split()
     return all(map(_HARMLESS_FLAG.fullmatch, flags)) and all(map(_HARMLESS_OPTION.fullmatch, options.handed_on))
 

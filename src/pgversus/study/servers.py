@@ -48,7 +48,7 @@ class Release:
         return str(self.major) if self.minor is None else f"{self.major}.{self.minor}"
 
     def admits(self, version: Version) -> bool:
-        """Whether the version matches the request."""
+        """Return whether the version matches the request."""
         return version.major == self.major and self.minor in (None, version.minor)
 
 

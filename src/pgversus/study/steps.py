@@ -96,7 +96,7 @@ def _checked(sql: str, where: str, example: str = "VACUUM pgbench_accounts") -> 
 
 
 def _is_text(sql: str) -> bool:
-    """Whether a server can receive the text: the command line passes on invalid bytes as surrogates."""
+    """Return whether a server can receive the text: the command line passes on invalid bytes as surrogates."""
     return "\0" not in sql and not any("\ud800" <= letter <= "\udfff" for letter in sql)
 
 

@@ -102,7 +102,7 @@ class Study:
     metrics: tuple[str, ...] = ()
     """Metrics and counters to show in addition to the metric of the verdict; empty for the default."""
     build_manner: BuildManner = USUAL_MANNER
-    """How servers are built from source."""
+    """Options of builds from source."""
     file_name: str = ""
     """Name of the study file; empty without one."""
     file_text: str = ""

@@ -13,7 +13,7 @@ from pgversus.study.metrics import transactions_for_quantile
 FEW_CLIENTS = 8
 _ROUNDS = 8
 _ROUNDS_OF_WRITES = 4
-# Windows that write are longer; the best number is sqrt(10 * overhead / pair) (docs/statistics.md, "Pairs per block").
+# Windows that write are longer; the best number is sqrt(10 * overhead / pair) (docs/statistics.md, "Rounds per block").
 _TRANSACTIONS_UNDER_RATE = 10
 _SPARE = 1.5
 # Margin on the transactions that a percentile needs, since blocks differ.
@@ -113,7 +113,7 @@ def fit_windows(design: Design, load: FirstLoad, *, arms: int, contexts: int) ->
 
 
 def _may_slice(design: Design, load: FirstLoad, slice_s: float) -> bool:
-    """Whether slices suit the load: they must hold whole executions, and clients must not wait long at their ends."""
+    """Return whether slices suit the load: they hold whole executions, and clients do not wait long at their ends."""
     if not load.may_pause:
         return False
     if load.clients > 1:
@@ -137,7 +137,7 @@ def _asks_for_seconds(design: Design) -> bool:
 
 
 def _wait_long(load: FirstLoad) -> bool:
-    """Whether several clients would wait long for each other at the end of each slice."""
+    """Return whether several clients would wait long for each other at the end of each slice."""
     return max(load.latency_s, load.latency_p99_s / 2) >= _LONGEST_OF_CLIENTS_S
 
 

@@ -71,7 +71,7 @@ def value_without_secrets(name: str, value: str) -> str:
 
 
 def holds_secret(name: str, value: str) -> bool:
-    """Whether a part of the value would be hidden."""
+    """Return whether a part of the value would be hidden."""
     return value_without_secrets(name, value) != value
 
 
@@ -99,7 +99,7 @@ def hide_in_error(error: PgversusError) -> None:
 
 
 def may_hold_secrets(text: str) -> bool:
-    """Whether the text may contain secrets other than users: a fast check that excludes most texts."""
+    """Return whether the text may contain secrets other than users: a fast check that excludes most texts."""
     small = text.lower()
     if any(hint in small for hint in _HINTS):
         return True
@@ -116,7 +116,7 @@ def _hidden(text: str, extent: RedactionExtent, *, users: bool = False) -> str:
 
 
 def _is_secret_option(word: str) -> bool:
-    """Whether the value of an option is the next word."""
+    """Return whether the value of an option is the next word."""
     return word.startswith("--") and not word.startswith("--no-") and "=" not in word and is_secret(word)
 
 

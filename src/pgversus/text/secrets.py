@@ -82,12 +82,12 @@ _CALLS = (_PSQL_SET, _NEXT_WORD, RedactionExtent.LINE), (_SET_CONFIG, _NEXT_ARGU
 
 
 def is_secret(name: str) -> bool:
-    """Whether a value with this name is a secret."""
+    """Return whether a value with this name is a secret."""
     return _SECRET.search(name) is not None and name.lower() not in _NO_SECRETS
 
 
 def is_user(name: str) -> bool:
-    """Whether a value with this name is a user."""
+    """Return whether a value with this name is a user."""
     return _USER.fullmatch(name) is not None
 
 
@@ -176,7 +176,7 @@ class SecretValues:
         return value.begin, max(end, self._end_of_value(value, secret=secret))
 
     def _is_hidden(self, position: int) -> bool:
-        """Whether the value is already hidden in the stored text."""
+        """Return whether the value is already hidden in the stored text."""
         after = position + len(HIDDEN)
         return self._text.startswith(HIDDEN, position) and _ENDS.match(self._text, after) is not None
 
@@ -300,7 +300,7 @@ class SecretValues:
         return len(self._text) if self._text[end : end + 1] in ("'", '"', "\\") else end
 
     def _is_in_comment(self, position: int) -> bool:
-        """Whether an SQL comment starts before the position in its line."""
+        """Return whether an SQL comment starts before the position in its line."""
         if not self._prose[0] <= position <= self._prose[1]:
             begin, end = self._text.rfind("\n", 0, position) + 1, self._line_end(position)
             comment = self._text.find("-- ", begin, end)

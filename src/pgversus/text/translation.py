@@ -5,13 +5,15 @@ that is rendered, not to each function that words a part of it: it is set once a
 names of verdicts and caveats for programs are never translated.
 """
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import StrEnum
 from functools import cache, reduce
 from gettext import GNUTranslations, NullTranslations
 from importlib.resources import files
+from string import Formatter
 
 
 class Language(StrEnum):
@@ -21,6 +23,11 @@ class Language(StrEnum):
     JAPANESE = "ja"
 
 
+_UNSPACED = frozenset({Language.JAPANESE})
+"""Languages that write no spaces between words."""
+_TIGHT = re.compile(r"[\u3001\u3002\u300c\u300d\uff08\uff09]")
+"""Comma, full stop, quotation marks and parentheses of full width, which include their space."""
+_WIDE = re.compile(r"[\u3005-\u3007\u3041-\u30ff\u3400-\u9fff]")
 _ENGLISH = NullTranslations()
 _SPOKEN: ContextVar[tuple[Language, NullTranslations]] = ContextVar("spoken", default=(Language.ENGLISH, _ENGLISH))
 
@@ -45,12 +52,36 @@ def language_in_use() -> Language:
 
 def _(sentence: str, /, **values: object) -> str:
     """Return the sentence in the current language, with these values in its named places."""
-    return _SPOKEN.get()[1].gettext(sentence).format(**values)
+    return _with_values(_SPOKEN.get()[1].gettext(sentence), values)
 
 
 def ngettext(one: str, many: str, /, number: int, **values: object) -> str:
     """Return the sentence for this number of things, which fills the place {number}."""
-    return _SPOKEN.get()[1].ngettext(one, many, number).format(number=number, **values)
+    return _with_values(_SPOKEN.get()[1].ngettext(one, many, number), {**values, "number": number})
+
+
+def _with_values(sentence: str, values: Mapping[str, object]) -> str:
+    return _spaced(sentence, values) if language_in_use() in _UNSPACED else sentence.format(**values)
+
+
+def _spaced(sentence: str, values: Mapping[str, object]) -> str:
+    """Put values into a sentence of Japanese, where a space separates Latin letters or digits from other text only."""
+    text = ""
+    for literal, name, _format, _conversion in Formatter().parse(sentence):
+        between = literal[1:] if literal.startswith(" ") and _is_tight(text[-1:], literal[1:2]) else literal
+        text += between
+        if name is not None:
+            value = str(values[name])
+            if between.endswith(" ") and _is_tight(text[-2:-1], value[:1]):
+                text = text[:-1]
+            text += value
+    return text
+
+
+def _is_tight(left: str, right: str) -> bool:
+    """Return whether there is no space between these characters."""
+    has_brackets = bool(_TIGHT.fullmatch(left) or _TIGHT.fullmatch(right))
+    return has_brackets or bool(_WIDE.fullmatch(left) and _WIDE.fullmatch(right))
 
 
 def thousands_separator() -> str:

@@ -247,7 +247,7 @@ _FARTHEST_OUTSIDE = 1000
 
 
 def clocks_differ(ends: TransactionEnds, begins: Sequence[int], stops: Sequence[SliceEnd]) -> bool:
-    """Whether pgbench's clock differs from that of begins and stops, which are those of slices().
+    """Return whether pgbench's clock differs from that of begins and stops, which are those of slices().
 
     pgbench reads the time of day and the monotonic clock one after the other when it starts. If it has to wait for a
     processor between them, all of its times are too early. Then it seems to end transactions while it is stopped.

@@ -119,7 +119,7 @@ def test_a_bin_directory_needs_no_installation(cache: Cache, monkeypatch: pytest
 @pytest.mark.usefixtures("cache")
 def test_external_servers_are_neither_installed_nor_built(command: str) -> None:
     ended = typed(command, "postgresql:///x")
-    assert "a running server cannot be fetched or built" in str(ended.exception)
+    assert "a running server cannot be installed or built" in str(ended.exception)
 
 
 @pytest.mark.usefixtures("cache")

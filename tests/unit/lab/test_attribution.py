@@ -118,7 +118,7 @@ def test_nothing_is_measured_without_a_restorable_plan(tmp_path: Path, plans: Ca
 def test_too_little_time_for_enough_blocks_is_reported(tmp_path: Path) -> None:
     requested = replace(study(), budget_s=59.0)
     measured(tmp_path, requested, [2.0], plans_of(OLD, NEW, undone_by=OFF))
-    assert "no room" in attribute(requested, tmp_path, Measuring(), NoProgress())["1-1"]
+    assert "too short" in attribute(requested, tmp_path, Measuring(), NoProgress())["1-1"]
 
 
 def test_little_time_means_fewer_blocks(tmp_path: Path) -> None:

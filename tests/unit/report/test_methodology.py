@@ -9,7 +9,8 @@ from pgversus.study.workload import PgbenchWorkload, Script
 from tests.builders import answer, comparison, open_loop, rate_blocks
 from tests.unit.report.cases import CASES
 
-EIGHT = ("8 windows of 20 ms in 4 quads", "8 windows of 30 ms in 4 quads")
+MIRRORED = "in mirrored order (A B B A)"
+EIGHT = ("8 windows of 20 ms in mirrored order (A B B A)", "8 windows of 30 ms in mirrored order (A B B A)")
 SELECT = Script(name="select-only")
 FILE = Script(name="my query.sql", text="SELECT :scale")
 
@@ -65,15 +66,18 @@ def short(seconds: float, counts: set[int]) -> Answer:
 @pytest.mark.parametrize(
     ("windows", "words"),
     [
-        ([(0.02, {8})], "8 windows of 20 ms in 4 quads"),
+        ([(0.02, {8})], "8 windows of 20 ms in mirrored order (A B B A)"),
         ([(0.02, {1})], "1 window of 20 ms"),
-        ([(0.02, {4, 8})], "4 to 8 windows of 20 ms in quads"),
-        ([(0.02, {8}), (0.03, {12})], "8 windows of 20 ms in 4 quads or 12 windows of 30 ms in 6 quads"),
-        ([(0.02, {8}), (0.03, {8}), (0.05, {8})], "8 windows of 20 ms to 50 ms in 4 quads"),
-        ([(0.02, {8}), (0.03, {4}), (0.05, {8})], "4 to 8 windows of 20 ms to 50 ms in quads"),
+        ([(0.02, {4, 8})], "4 to 8 windows of 20 ms in mirrored order (A B B A)"),
+        (
+            [(0.02, {8}), (0.03, {12})],
+            "8 windows of 20 ms in mirrored order (A B B A) or 12 windows of 30 ms in mirrored order (A B B A)",
+        ),
+        ([(0.02, {8}), (0.03, {8}), (0.05, {8})], "8 windows of 20 ms to 50 ms in mirrored order (A B B A)"),
+        ([(0.02, {8}), (0.03, {4}), (0.05, {8})], "4 to 8 windows of 20 ms to 50 ms in mirrored order (A B B A)"),
         (
             [(0.02, {8}), (0.03, {8}), (0.05, {1})],
-            "8 windows of 20 ms in 4 quads or 8 windows of 30 ms in 4 quads or 1 window of 50 ms",
+            f"8 windows of 20 ms {MIRRORED} or 8 windows of 30 ms {MIRRORED} or 1 window of 50 ms",
         ),
     ],
 )

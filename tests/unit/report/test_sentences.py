@@ -39,7 +39,7 @@ def test_slower_by_more_than_half_is_still_a_percentage() -> None:
 def test_a_certain_direction_of_uncertain_size_is_stated() -> None:
     of = cases.faster_of_open_size()
     assert verdict(of) is Verdict.FASTER
-    assert sentence(of).endswith("The direction is certain, but the size may be below your 2.0 %.")
+    assert sentence(of).endswith("The direction is certain, but the size may be below the margin of 2.0 %.")
     assert "The direction is certain" not in sentence(cases.faster())
 
 

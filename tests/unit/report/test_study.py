@@ -309,7 +309,7 @@ def test_a_kind_of_caveat_is_one_line_whatever_its_numbers() -> None:
     clean = replace(CASES["faster"](), caveats=())
     (line,) = shared_caveats(study_answer([disturbed(0.12), disturbed(0.3), clean]))
     assert line.startswith("other programs used 12 % of the CPU time")
-    assert line.endswith("(host-disturbed) [workload=w1 load=c4; similar in 1 more of 3 contexts]")
+    assert line.endswith("(host-disturbed) [workload=w1 load=c4; similar in 1 other context (of 3)]")
     (line,) = shared_caveats(study_answer([disturbed(0.12), disturbed(0.12), clean]))
     assert line.endswith("[workload=w1 load=c4, workload=w2 load=c4]")
 
@@ -330,7 +330,7 @@ def test_a_kind_of_caveat_is_one_line_per_arm() -> None:
     how = "failed and were discarded; the first failed during measurement: no disk (failed-trials)"
     assert shared_caveats(failed_on_both()) == [
         f"1 of 3 trials of 16.12 {how} [workload=w1 load=c4, workload=w2 load=c4]",
-        f"2 of 3 trials of 17.8 {how} [workload=w1 load=c4; similar in 2 more of 3 contexts]",
+        f"2 of 3 trials of 17.8 {how} [workload=w1 load=c4; similar in 2 other contexts (of 3)]",
     ]
 
 

@@ -116,6 +116,15 @@ def test_parts_are_joined_as_the_language_requires() -> None:
         assert together("A。", "", "B。") == "A。B。"
 
 
+def test_japanese_has_spaces_only_next_to_latin_letters_and_digits() -> None:
+    with use_language(Language.JAPANESE):
+        assert either(["20 ms", "測定窓 8 回（各 20 ms）", "操作"]) == "20 ms または測定窓 8 回（各 20 ms）または操作"
+        assert _("{first} to {last}", first="4", last="8") == "4 〜 8"
+        assert _("{name} {baseline} vs {contender}", name="コンパイラ", baseline="gcc", contender="clang") == (
+            "コンパイラが gcc と clang"
+        )
+
+
 @pytest.mark.parametrize(
     ("environment", "language"),
     [

@@ -22,7 +22,7 @@ class Chart:
     """Name of its file and its anchor in a page: only letters, digits and `._-`."""
     title: str
     description: str
-    """What it shows and how to read it, for readers who cannot see it."""
+    """Description of the chart and how to read it, for readers who cannot see it."""
     specification: dict[str, Any]
     """In Vega-Lite, as wide as its container; colours are names from the theme (theme.py)."""
     heads: tuple[str, ...]
@@ -107,7 +107,7 @@ _MOST_TICKS = 7
 _FAR = math.log(3)
 """Log of the range from which ticks are factors; below a range of three they are percentages."""
 _FARTHEST = math.log(8)
-"""How far an interval may extend the axis beyond the farthest point: one from few blocks would flatten all others."""
+"""Largest extension of the axis beyond the farthest point by an interval: a wide one would flatten all others."""
 _ROOM = 0.06
 _LEAST = math.log(1.02)
 

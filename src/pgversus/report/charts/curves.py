@@ -201,7 +201,7 @@ def _specification_of_trials(one: Answer, points: list[_Point]) -> dict[str, Any
 
 _SWEEP_HEIGHT = 300
 _MOST_ABOVE = 2.0
-"""How far intervals may extend the axis, as a multiple of the highest value."""
+"""Largest extension of the axis by intervals, as a multiple of the highest value."""
 
 
 def sweep_chart(found: Sweep, number: int) -> Chart:

@@ -111,7 +111,7 @@ class Reproduction:
     """Everything needed to reproduce a study."""
 
     command: str
-    """As typed; empty if not stored."""
+    """The command as typed; empty if not stored."""
     program: str
     seed: int
     file_name: str

@@ -126,7 +126,7 @@ class NotComparable:
     """A context or contender without a counterpart."""
 
     a: str | None
-    """Its name in A, followed by the contender if only that one is concerned; None if it is only in B."""
+    """The name in A, followed by the contender if only that one is concerned; None if it is only in B."""
     b: str | None
     reasons: tuple[tuple[MismatchReason, str], ...]
     """One or more, each with a text."""

@@ -147,7 +147,7 @@ def given_forms(table: schema.Table, forms: Iterable[str]) -> list[str]:
 
 
 def is_one(table: schema.Table, forms: tuple[str, ...], path: Path, problems: Problems) -> bool:
-    """Whether the table has exactly one of these keys; otherwise a problem is added."""
+    """Return whether the table has exactly one of these keys; otherwise a problem is added."""
     if any(problems.concern(*path, form) for form in forms):
         return False
     given = given_forms(table, forms)

@@ -80,15 +80,15 @@ class Problems:
         self._broken.add(path)
 
     def concern(self, *path: str | int) -> bool:
-        """Whether a problem is known at this path, above or below it, so that further checks would be guesses."""
+        """Return whether a problem is known at, above or below this path, so that further checks would be guesses."""
         return self._broken.holds_above(path) or self._broken.holds_below(path)
 
     def lost(self, *path: str | int) -> bool:
-        """Whether the value at this path is unknown because of a problem at or above it."""
+        """Return whether the value at this path is unknown because of a problem at or above it."""
         return self._broken.holds_above(path)
 
     def lost_names(self, kind: str) -> bool:
-        """Whether some names of a kind of table are unknown because one of the tables is invalid as a whole."""
+        """Return whether some names of a kind of table are unknown because one of the tables is invalid as a whole."""
         several = f"{kind}s"
         return self.lost(kind) or self.lost(several) or self._broken.holds_table_of(several)
 
@@ -124,15 +124,15 @@ class _Broken:
             self._tables.add(path[0])
 
     def holds_above(self, path: Path) -> bool:
-        """Whether this path or one above it has a problem."""
+        """Return whether this path or one above it has a problem."""
         return any(path[:length] in self._paths for length in range(len(path) + 1))
 
     def holds_below(self, path: Path) -> bool:
-        """Whether this path or one below it has a problem."""
+        """Return whether this path or one below it has a problem."""
         return path in self._beginnings
 
     def holds_table_of(self, several: str) -> bool:
-        """Whether one of the tables below this key has a problem."""
+        """Return whether one of the tables below this key has a problem."""
         return several in self._tables
 
     def bring_up(self, inner: Path) -> None:
@@ -161,7 +161,7 @@ def valid_part(document: Mapping[str, Any], problems: Problems) -> dict[str, Any
 
 
 def _is_of_a_name(details: ErrorDetails) -> bool:
-    """Whether the error is in the key itself. Checks the input as well, because a key may equal the marker."""
+    """Return whether the error is in the key itself. Checks the input as well, because a key may equal the marker."""
     *_, owner, last = ("", *details["loc"])
     return last == _OF_A_NAME and details["type"].startswith("string_") and details["input"] == owner
 

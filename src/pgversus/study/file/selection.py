@@ -62,7 +62,7 @@ class Selection:
         return self._only.count > 0
 
     def admits(self, combination: Indexes) -> bool:
-        """Whether this combination is measured."""
+        """Return whether this combination is measured."""
         if self._only.count and not self._only.matching(combination):
             return False
         excluding = self._exclude.matching(combination)

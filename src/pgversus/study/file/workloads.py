@@ -172,7 +172,7 @@ class NamedWorkload:
     variables: tuple[tuple[str, str], ...]
     settings: tuple[Setting, ...]
     dataset: NamedDataset | None
-    """Its own dataset; None if a factor sets it, or without a dataset."""
+    """The workload's own dataset; None if a factor sets it, or without a dataset."""
     rewrite: Script | None = None
     """An equivalent script that restores the old plan."""
 
