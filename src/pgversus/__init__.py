@@ -1,4 +1,4 @@
-"""pgversus: is PostgreSQL A faster or slower than B on this work, by how much, and how sure?
+"""pgversus: is PostgreSQL A faster or slower than B for this workload, by how much, how certain, and why?
 
 `run` measures a study, as the command of that name, and `load_results` reads what was measured. docs/python.md shows
 both.

@@ -20,8 +20,10 @@ COMMANDS = list(
         if line and not line.startswith("#")
     )
 )
-SETUP = ["make demo", "make dist", "pipx install dist/pgversus-0.1.0-py3-none-any.whl", "pgversus demo"]
-"""CI runs the first of these, and test_wheel.py the others."""
+SETUP = ["pipx install .", "pgversus demo", "make demo"]
+"""CI runs the last of these; test_wheel.py installs pgversus as pipx does, and runs the demo."""
+COPIES = [line for line in COMMANDS if line.startswith("pgversus studies copy ")]
+"""Commands that create the files of other commands, as after an installation without a clone."""
 # A report needs the results of an earlier command.
 STUDIES = [line for line in COMMANDS if re.match(r"pgversus (studies|run|report|cache|servers)", line)]
 PLANS = [line for line in COMMANDS if line.startswith("pgversus plans ")]
@@ -48,9 +50,16 @@ def test_the_study_of_the_cookbook_and_its_commands_run_in_sequence(command_line
         assert ended.stdout or (written and (command_line.directory / written[1]).stat().st_size)
 
 
+def copy_studies(command_line: CommandLine) -> None:
+    """Create the files of bundled studies in the directory in which commands run."""
+    for line in COPIES:
+        ended = command_line.run(*shlex.split(line)[1:])
+        assert ended.code == 0, ended.stderr
+
+
 @pytest.mark.parametrize("line", PLANS)
 def test_the_plans_of_the_cookbook_are_shown(command_line: CommandLine, line: str) -> None:
-    command_line.directory = ROOT
+    copy_studies(command_line)
     ended = command_line.run(*shlex.split(line)[1:])
     assert ended.code == 0, ended.stderr
     assert "SubPlan 1 over t_corr_d d was pulled up into the main plan" in ended.stdout
@@ -62,7 +71,7 @@ def test_the_plans_of_the_cookbook_are_shown(command_line: CommandLine, line: st
 )
 def test_every_comparison_of_the_pages_runs(command_line: CommandLine, line: str) -> None:
     arguments = shlex.split(line)[1:]
-    command_line.directory = ROOT
+    copy_studies(command_line)
     with_windows = WHOLE_SECONDS if "-R" in arguments else QUICK
     short = QUICK[:2] if "--operation" in arguments else with_windows
     less = ("-s", "1") if "-i" in arguments else ()

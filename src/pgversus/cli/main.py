@@ -60,7 +60,7 @@ Exit codes:
 @click.group(epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(metadata.version("pgversus"), "-V", "--version", message="pgversus %(version)s")
 def pgversus() -> None:
-    """Is PostgreSQL A faster or slower than B on this work, by how much, and how sure?"""
+    """Is PostgreSQL A faster or slower than B for this workload, by how much, how certain, and why?"""
 
 
 for command in (compare, run_command, plans, report, studies, servers, cache, demo):
