@@ -63,7 +63,7 @@ class Verified:
         """Return the result as text."""
         if self.problems:
             return "; ".join(self.problems)
-        return "unchanged" if self.has_checksums else "runs; no checksums were stored when it was fetched"
+        return "unchanged" if self.has_checksums else "runs; no checksums were stored when it was installed"
 
 
 def verified(build: CachedBuild, user: ServerUser) -> Verified:

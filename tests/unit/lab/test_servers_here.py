@@ -108,7 +108,7 @@ def test_a_build_without_a_complete_manifest_is_incomplete(cache: Cache, manifes
 def test_a_build_without_checksums_cannot_be_verified(cache: Cache) -> None:
     found = verified(make(cache, "zonky-17.8", files_sha256=None), ME)
     assert found.problems == ()
-    assert str(found) == "runs; no checksums were stored when it was fetched"
+    assert str(found) == "runs; no checksums were stored when it was installed"
 
 
 def test_builds_are_named_as_they_are_shown(cache: Cache) -> None:

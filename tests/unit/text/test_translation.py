@@ -118,10 +118,12 @@ def test_parts_are_joined_as_the_language_requires() -> None:
 
 def test_japanese_has_spaces_only_next_to_latin_letters_and_digits() -> None:
     with use_language(Language.JAPANESE):
-        assert either(["20 ms", "測定窓 8 回（各 20 ms）", "操作"]) == "20 ms または測定窓 8 回（各 20 ms）または操作"
-        assert _("{first} to {last}", first="4", last="8") == "4 〜 8"
-        assert _("{name} {baseline} vs {contender}", name="コンパイラ", baseline="gcc", contender="clang") == (
-            "コンパイラが gcc と clang"
+        windows = ngettext("{number} window of {time}", "{number} windows of {time}", 8, time="1 s")
+        assert windows.endswith("\N{FULLWIDTH RIGHT PARENTHESIS}")
+        assert either(["20 ms", windows, "操作"]) == f"20 ms または{windows}または操作"
+        assert _("{first} and {second}", first="4", second="8") == "4 と 8"
+        assert _("{name} {baseline} vs {contender}", name="構成", baseline="gcc", contender="clang") == (
+            "構成が gcc と clang"
         )
 
 
