@@ -86,6 +86,9 @@ class Placement:
 _LONGEST_RUN_S = "100000"
 _CONNECT_POLL_S = 0.002
 _CONNECT_TIMEOUT_S, _NEXT_CLIENT_S = 60.0, 5.0
+_CLOCK_SUSPECT_S = 1.0
+# Without a new client for this long, the clock may have been set: sessions are recognised by when they began.
+_MOST_OPENED = 3
 _FIRST_LOAD_S = 0.01
 # After connecting: the first transactions, which fill the caches of a session.
 _CLOCK_READINGS = 5
@@ -162,10 +165,18 @@ class SliceRunner(ShortWindowRunner):
     def _open(self, arm: int, seed: int, log_name: str | None) -> "_Session":
         target = self._set.servers[arm].target
         places = Placement(self._preparation.design, seed)
-        session = _Session(self._loads[arm], target, self._watch(arm), places, f"slices-{arm}", log_name)
-        self._sessions[arm] = session
-        with self._ending(arm):
-            session.open(seed)
+        for attempt in range(_MOST_OPENED):
+            session = _Session(self._loads[arm], target, self._watch(arm), places, f"slices-{arm}", log_name)
+            self._sessions[arm] = session
+            with self._ending(arm):
+                try:
+                    session.open(seed)
+                except _ClockSetError:
+                    session.kill()
+                    if attempt == _MOST_OPENED - 1:
+                        raise
+                else:
+                    break
         return session
 
     def _run(self, arm: int, session: "_Session", seconds: float) -> None:
@@ -189,6 +200,10 @@ def _failing_the_trial() -> Iterator[None]:
         yield
     except PgversusError as error:
         raise trial_failed(error) from error
+
+
+class _ClockSetError(TrialFailedError):
+    """The clock was set, so sessions cannot be told from earlier ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -314,7 +329,10 @@ class _Session:
                 self._fail_ended()
             # A client that fails ends its session, and the others continue.
             patience_s = (_NEXT_CLIENT_S if found else _CONNECT_TIMEOUT_S) + self._load.connect_allowance_s
-            if time.monotonic() - changed > patience_s:
+            waited_s = time.monotonic() - changed
+            if waited_s > _CLOCK_SUSPECT_S and clocks_disagree(self._opened, now()):
+                raise _ClockSetError("the clock was set while pgbench's clients connected")
+            if waited_s > patience_s:
                 self._fail_clients("pgbench's clients were not connected in time")
             time.sleep(_FIRST_LOAD_S if len(found) == clients else _CONNECT_POLL_S)
 

@@ -33,6 +33,8 @@ _STATISTICS = TypeAdapter(dict[str, str])
 _PARAMETERS = TypeAdapter(tuple[str, ...])
 _SAMPLED = TypeAdapter(SampledPlans)
 _OVERRIDE = TypeAdapter(PlanOverride)
+_MOST_VALUES_OF_PLAN = 2_000_000
+# A node has about 40.
 _TABLES = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'plan'"
 _ARM_ROWS = TypeAdapter(list[tuple[Place, str, str, int, str | None]])
 _ARMS = "SELECT arm, settings, statistics, is_searched, sampled FROM explained_arm WHERE context = ? ORDER BY arm"
@@ -91,7 +93,9 @@ def read_plans(database: sqlite3.Connection, context: int, *, arms: int) -> Capt
         return None
     statements: dict[int, list[CapturedStatement]] = defaultdict(list)
     undone_by: dict[int, list[PlanOverride | None]] = defaultdict(list)
-    for arm, _, *values, override in read_rows(database, _PLANS, _PLAN_ROWS, key=2, parameter=context):
+    for arm, _, *values, override in read_rows(
+        database, _PLANS, _PLAN_ROWS, key=2, parameter=context, most_values=_MOST_VALUES_OF_PLAN
+    ):
         statements[arm].append(_captured(values))
         undone_by[arm].append(None if override is None else _OVERRIDE.validate_json(override))
     found = list(read_rows(database, _ARMS, _ARM_ROWS, key=1, parameter=context))

@@ -214,6 +214,8 @@ _NO_QUANTILES: Mapping[float, float] = {}
 Read = TypeVar("Read")
 _Log = Annotated[float, Field(ge=-50, le=50, allow_inf_nan=False)]
 """Logarithm of a ratio; real ones are far within these limits."""
+_LONGEST_STEPS = 1_000_000
+# Characters: names and seconds of an operation's steps.
 _Trial = tuple[
     Number,
     Number,
@@ -230,7 +232,7 @@ _Trial = tuple[
     Seconds | None,
     Seconds | None,
     _Log | None,
-    str | None,
+    Annotated[str, Field(max_length=_LONGEST_STEPS)] | None,
     _Log | None,
     Number | None,
 ]

@@ -18,6 +18,10 @@ Count = Annotated[int, Field(ge=0, le=2**53)]
 Seconds = Annotated[float, Field(ge=0, le=1e18, allow_inf_nan=False)]
 
 _LONGEST_SHOWN = 20
+_SHORT_TEXT = 100_000
+"""A text of this many characters holds few enough values not to be counted."""
+MOST_VALUES = 50_000
+"""Each invalid value of a JSON document takes several kB."""
 
 
 def read_chunks(
@@ -49,10 +53,29 @@ def read_chunks(
 
 
 def read_rows(
-    database: sqlite3.Connection, sql: str, form: TypeAdapter[list[Row]], *, key: int, parameter: int | None = None
+    database: sqlite3.Connection,
+    sql: str,
+    form: TypeAdapter[list[Row]],
+    *,
+    key: int,
+    parameter: int | None = None,
+    most_values: int = MOST_VALUES,
 ) -> Iterator[Row]:
-    """Yield the rows of a query like read_chunks(), but fetch them one by one, since they may be large."""
-    return chain.from_iterable(read_chunks(database, sql, form, at_once=1, key=key, parameter=parameter))
+    """Yield the rows of a query like read_chunks(), but fetch them one by one, since they may be large.
+
+    ValueError also for a JSON document with more than `most_values` values.
+    """
+    for row in chain.from_iterable(read_chunks(database, sql, form, at_once=1, key=key, parameter=parameter)):
+        for value in row:
+            if isinstance(value, str) and len(value) > _SHORT_TEXT and values_in(value) > most_values:
+                raise ValueError(f"a document of more than {most_values} values")
+        yield row
+
+
+def values_in(document: str) -> int:
+    """Return the approximate number of values in a JSON document, without parsing it."""
+    outside_strings = document.replace("\\\\", "").replace('\\"', "").split('"')[::2]
+    return sum(part.count(sign) for part in outside_strings for sign in ",[{")
 
 
 def _error_text(cursor: sqlite3.Cursor, rows: list[Any], error: ValidationError) -> str:

@@ -172,6 +172,9 @@ def read_window(load: PgbenchLoad, finished: Finished) -> Window:
     if known + left_out != summary.transactions or not known:
         logged = f"logged {known + left_out}, {known} with a latency"
         raise damaged(load, f"pgbench counted {summary.transactions} transactions and {logged}")
+    if latencies.max_s > summary.seconds + summary.connect_s + _GRACE_S:
+        ran = f"pgbench ran for {summary.seconds:.3g} s"
+        raise damaged(load, f"{ran} and logged a transaction of {latencies.max_s:.3g} s")
     return Window(
         transactions=summary.transactions,
         seconds=summary.seconds,

@@ -1,11 +1,13 @@
 """An untrusted results file is read or rejected: nothing in it is executed, and reading it terminates."""
 
+import json
 import os
 import resource
 import sqlite3
 import subprocess
 import sys
 import tracemalloc
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from pgversus.errors import ExitCode, StoreError
 from pgversus.store import reading
 from pgversus.store.folder import FILE_NAME, check_folder
 from pgversus.store.reading import read_results, read_seed
+from pgversus.store.rows import values_in
 from pgversus.store.writing import Results
 from tests.bounded import processor_time
 from tests.unit.store.whole import changed, write_whole
@@ -263,3 +266,30 @@ def test_a_large_value_in_place_of_a_text_is_reported(folder: Path) -> None:
         assert tracemalloc.get_traced_memory()[1] < 100e6, "converted to text it is four times as long"
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("update", "begin", "end"),
+    [
+        ("UPDATE context SET comparison = ?", '{"comparison":{"arms":[', "]}}"),
+        ("UPDATE preparation SET status = 'ready', failed_words = NULL, found = ?", '{"arms":[', "]}"),
+        ("UPDATE fact SET value = ?", '{"loaded":[', "]}"),
+    ],
+)
+def test_a_document_of_very_many_values_is_rejected_before_it_is_parsed(
+    folder: Path, update: str, begin: str, end: str
+) -> None:
+    """Each invalid value takes several kB in an error of its own."""
+    with closing(sqlite3.connect(folder / FILE_NAME)) as database, database:
+        database.execute(update, (f"{begin}{','.join(['{}'] * 1_000_000)}{end}",))
+    with pytest.raises(StoreError) as caught:
+        read_results(folder)
+    assert caught.value.found == "a document of more than 50000 values"
+
+
+@pytest.mark.parametrize(
+    ("document", "values"), [("{}", 1), ('{"a": [1, 2], "b": {}}', 5), ('{"a": "1,2,[{", "b": "\\\\", "c": "\\","}', 3)]
+)
+def test_values_are_counted_outside_of_strings(document: str, values: int) -> None:
+    json.loads(document)
+    assert values_in(document) == values

@@ -115,6 +115,13 @@ echo "tps = 3 (without initial connection time)"
     assert found.latency_sum_s / found.transactions == pytest.approx((100 + 300) / 2 / 1e6)
 
 
+def test_a_transaction_longer_than_the_run_is_damage(tmp_path: Path) -> None:
+    """The time of day of the last transaction has one more digit."""
+    damage = """sed -i '$ s/ \\([0-9]*\\) \\([0-9]*\\)$/ 2\\1 \\2/' "$prefix.1"\n"""
+    with pytest.raises(TrialFailedError, match=r"pgbench ran for [\d.]+ s and logged a transaction of 2\.?\d*e\+10 s"):
+        run_window(load(tmp_path, AS_IT_WAS + damage), TARGET, 1.0, 1)
+
+
 def test_logs_are_stored_on_request_even_if_they_cannot_be_read(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     requested = load(tmp_path, AS_IT_WAS.replace("closed_loop.stdout", "rate.stdout"), kept_logs=kept)
