@@ -149,6 +149,9 @@ class _Starter:
             self._stopped = True
 
 
+_MOST_ATTEMPTS = 4
+
+
 class _Attempt:
     """A block of a context while it runs: its measurements, and the arms that have failed in it."""
 
@@ -224,18 +227,27 @@ class _Attempt:
 
         All arms are repeated, so that none is favoured. A block repeats at most half as many rounds as it has, an
         operation only once; then results count as they are: on a host that is always disturbed a study must still end.
+        Without a transaction in short windows, such as after the clock was set, there is nothing that could count.
         """
         windows = self._session(session, attempt=1)
         attempts = 1
-        while any(window.was_disturbed for one in windows.values() for window in one) and self._may_repeat():
+        while any(window.was_disturbed for one in windows.values() for window in one):
+            if not self._may_repeat(windows, attempts):
+                break
             self._repeated_rounds += len(session.rounds)
             attempts += 1
             # An arm that fails now has failed; the others keep their earlier windows.
             windows = {**windows, **self._session(session, attempt=attempts)}
         return windows
 
-    def _may_repeat(self) -> bool:
-        return self._repeated_rounds < self._design.most_repeats and not self._failures
+    def _may_repeat(self, windows: Mapping[int, Sequence[Window]], attempts: int) -> bool:
+        if self._failures:
+            return False
+        if self._repeated_rounds < self._design.most_repeats:
+            return True
+        is_short = self._design.window_kind is not WindowKind.RUN
+        lacks_result = any(not sum(window.transactions for window in one) for one in windows.values())
+        return is_short and lacks_result and attempts < _MOST_ATTEMPTS
 
     def _session(self, session: Session, *, attempt: int) -> dict[int, Sequence[Window]]:
         """Return the windows of a session by arm, without those of arms that failed."""

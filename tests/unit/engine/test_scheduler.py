@@ -18,7 +18,7 @@ from pgversus.stats.analysis import analyse
 from pgversus.stats.confidence import Verdict
 from pgversus.study.comparison import Arm, Comparison
 from pgversus.study.dataset import Dataset
-from pgversus.study.design import Design, StopReason
+from pgversus.study.design import Design, StopReason, WindowKind
 from pgversus.study.metrics import Metric
 from pgversus.study.servers import LocalPath, RunningServer, ServerName
 from pgversus.study.study import Context
@@ -48,6 +48,8 @@ class Pretended:
     """Windows of open sessions, by arm."""
     disturbed: Callable[[int], bool] = lambda _window: False
     """By the number of the window, over all arms and blocks."""
+    empty: Callable[[int], bool] = lambda _window: False
+    """The same for windows without a transaction."""
 
     def clock(self) -> float:
         return self.seconds
@@ -62,15 +64,16 @@ class Pretended:
     def measure(self, arm: int, seed: int) -> Window:
         assert seed > 0
         self._do("measure", arm)
+        number = sum(what == "measure" for what, _ in self.journal)
         tps = self.tps_of.get(self.context, self.tps)[arm] * float(np.exp(self.noise.normal(0, 0.01)))
         return Window(
-            transactions=round(tps * 1000),
+            transactions=0 if self.empty(number) else round(tps * 1000),
             seconds=1000.0,
             latency_sum_s=1.0,
             latency_max_s=1.0,
             histogram=LATENCIES,
             counters={"tuples_updated": 1.0 if self.writes(self.context, self.block) else 0.0},
-            was_disturbed=self.disturbed(sum(what == "measure" for what, _ in self.journal)),
+            was_disturbed=self.disturbed(number),
         )
 
     def stop_all(self) -> None:
@@ -286,6 +289,19 @@ def test_on_a_host_that_is_always_disturbed_a_block_repeats_at_most_half_its_rou
     assert [block.repeated_rounds for block in ended.blocks] == [2, 2]
     assert [len(block) for block in blocks_of(host.journal)] == [4 + 12, 4 + 12]
     assert all(len(trial.windows) == 4 for block in ended.blocks for trial in block.trials.values())
+
+
+@pytest.mark.parametrize(("lasts", "repeats"), [(4, 1), (8, 2), (12, 3), (1000, 3)])
+def test_short_windows_without_a_transaction_are_repeated_up_to_three_times(lasts: int, repeats: int) -> None:
+    """The clock was set: transactions are found in no window. 2 arms have 2 windows each."""
+
+    def is_set(window: int) -> bool:
+        return window <= lasts
+
+    host = Pretended({0: 100.0, 1: 100.0}, disturbed=is_set, empty=is_set)
+    ended = run(comparison(fixed_blocks=1, rounds=2, rounds_per_session=2, window_kind=WindowKind.SLICE), host)
+    block = ended.blocks[0]
+    assert (block.repeated_rounds, len(block.failures)) == (2 * repeats, 2 if lasts > 16 else 0)
 
 
 @pytest.mark.parametrize(("metric", "repeats"), [(Metric.TIME, 1), (Metric.TPS, 0)])
