@@ -69,6 +69,8 @@ DOCUMENTS = [
     *(("explained_arm", name, number) for name in ("settings", "statistics", "sampled") for number in (1, 2)),
     *(("plan", name, number) for name in ("planned", "run", "undone_by") for number in (1, 3)),
 ]
+_CROWDED = 0.02
+# Share of documents in which a list gets very many invalid items.
 _FORMS = (
     ["--published"],
     ["--format", "markdown", "--published"],
@@ -94,6 +96,8 @@ def put_into_document(folder: Path, rng: Random) -> None:
     with closing(sqlite3.connect(folder / FILE_NAME, isolation_level=None)) as database:
         ((text,),) = database.execute(f"SELECT {column} FROM {table} WHERE rowid = {row}")  # noqa: S608 - its own file
         other = rng.choice(OTHERS) if text is None else changed_json(text, rng)
+        if rng.random() < _CROWDED:
+            other = other.replace("[", "[" + "{}," * rng.randint(1000, 300_000), 1)
         database.execute("PRAGMA synchronous = off")
         database.execute("PRAGMA journal_mode = memory")
         database.execute("PRAGMA ignore_check_constraints = ON")
