@@ -12,7 +12,6 @@ from pathlib import Path
 
 from pgversus.host.commands import CLEAN_ENVIRONMENT, Finished, run
 from pgversus.study.servers import Release, Version
-from pgversus.text.redaction import message_without_secrets
 
 _SUITES = {
     "debian": {13: ("bullseye",), 15: ("bookworm",), 17: ("trixie",), 18: ("forky", "sid")},
@@ -31,6 +30,7 @@ _HELPER = "/usr/lib/apt/apt-helper"
 _OS_RELEASE = Path("/etc/os-release")
 _LISTS = Path("/etc/apt")
 _TIMEOUT_S = 300.0
+_ADDRESS = re.compile(r"\w+://\S+")
 _MOST_WORDS = 300
 
 
@@ -131,7 +131,7 @@ def _failure_text(finished: Finished) -> str:
     if finished.timed_out:
         return f"no answer in {_TIMEOUT_S:.0f} s"
     lines = [line for line in finished.stderr.splitlines() if line.startswith("E:")] or finished.stderr.splitlines()
-    return message_without_secrets(lines[0] if lines else f"exit code {finished.exit_code}")[:_MOST_WORDS]
+    return _ADDRESS.sub("(its mirror)", lines[0] if lines else f"exit code {finished.exit_code}")[:_MOST_WORDS]
 
 
 def _first_stanza() -> dict[str, str]:

@@ -1,6 +1,7 @@
 """Ready-made builds: available versions, choice of a family for all arms, installation into the cache."""
 
 import json
+import re
 import shutil
 import tempfile
 import time
@@ -29,7 +30,6 @@ from pgversus.host.files import file_sha256
 from pgversus.host.identity import ServerUser
 from pgversus.host.permissions import private_lock
 from pgversus.study.servers import BuildFamily, Release, Version
-from pgversus.text.redaction import message_without_secrets
 
 _Number = Annotated[int, Field(ge=0, lt=1000)]
 
@@ -227,6 +227,10 @@ def _suggestion(release: Release, offers: Sequence[FamilyOffer]) -> str:
     return f"use {newest}, the newest, or a bin directory" if newest else "use a bin directory"
 
 
+# The address of a registry is part of the user's configuration and not shown.
+_ADDRESS = re.compile(r"https?://\S+")
+
+
 @dataclass(eq=False)
 class MissingLibrariesError(Exception):
     """This host lacks libraries for a build; another family may work."""
@@ -324,7 +328,7 @@ def _place(cache: Cache, choice: Choice) -> Path:
 
 
 def _not_fetched(choice: Choice, error: RegistryError) -> BuildError:
-    last_line = message_without_secrets(str(error).splitlines()[-1]) if str(error) else "no message"
+    last_line = _ADDRESS.sub("(the registry)", str(error).splitlines()[-1]) if str(error) else "no message"
     return BuildError(
         f"PostgreSQL {choice.version} could not be fetched",
         slug="build-certificate" if error.is_about_certificates else "build-fetch-failed",
