@@ -25,6 +25,7 @@ _MOST_SHOWN = 300
 # Longer text is not a path but the contents of a file.
 
 
+_PIECE_BYTES = 1_000_000
 _MOST_BYTES_OF_A_STUDY_FILE = 10_000_000
 _STUDY_FILE_TOO_LARGE = f"a study file of more than {size(_MOST_BYTES_OF_A_STUDY_FILE)}"
 _MOST_BYTES, _MOST_BYTES_IF_TRUSTED = 20_000_000, 1_000_000_000
@@ -59,11 +60,14 @@ class StudyPath:
 
 def _read_at_most(file: Path, most: int, problem: str) -> bytes:
     """Return the content of a file; raise OSError with this problem if it is larger, before all of it is in memory."""
+    content = bytearray()
     with file.open("rb") as stream:
-        content = stream.read(most + 1)
+        # In pieces: read() sets aside as much memory as it may return.
+        while len(content) <= most and (piece := stream.read(_PIECE_BYTES)):
+            content += piece
     if len(content) > most:
         raise OSError(errno.EFBIG, problem)
-    return content
+    return bytes(content)
 
 
 class StudyFiles:

@@ -1,6 +1,7 @@
 """Finding a study file, its seed, and the folder of its results."""
 
 import os
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -104,3 +105,13 @@ def test_text_that_cannot_be_a_path_is_reported_briefly(text: str) -> None:
     with pytest.raises(StudyError) as caught:
         find_study(text)
     assert len(caught.value.where) < 400
+
+
+def test_reading_a_small_file_takes_little_memory_although_much_is_allowed(tmp_path: Path) -> None:
+    (tmp_path / "fill.sql").write_text("SELECT 1;")
+    tracemalloc.start()
+    _, content = StudyFiles(tmp_path, reads_outside=True).read("fill.sql")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert content == b"SELECT 1;"
+    assert peak < 10e6
