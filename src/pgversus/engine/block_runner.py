@@ -150,6 +150,7 @@ class _Starter:
 
 
 _MOST_ATTEMPTS = 4
+# At short windows without a transaction, whose repetitions are not limited by the number of rounds.
 
 
 class _Attempt:

@@ -12,8 +12,7 @@ from pgversus.host.commands import Finished, Output, Program, ending_with_us, ki
 from pgversus.host.identity import ServerUser
 
 _STOPS_WITHIN_S = 0.1
-_SPINS_S = 0.002
-_POLL_S = 0.0005
+_SPINS_S, _POLL_S = 0.0002, 0.0001
 _STOPPED_OR_ENDED = os.WSTOPPED | os.WEXITED | os.WNOWAIT | os.WNOHANG
 
 
@@ -91,7 +90,8 @@ class PausableProgram:
             waited_s = time.monotonic() - begin
             if waited_s > seconds:
                 return False
-            # A stop takes microseconds, which a sleep would exceed; it takes longer on a busy host.
+            # A stop takes microseconds, which a sleep would exceed. Where it takes longer, leave the processor to the
+            # program that is about to stop.
             time.sleep(0 if waited_s < _SPINS_S else _POLL_S)
         if state.si_code != os.CLD_STOPPED:
             raise ProgramEndedError
