@@ -2,8 +2,8 @@
 
 One server is compared with itself under a loop that a setting makes longer by a known share. The interval of each
 window length that pgversus may choose must include that share: slices of fast statements with one or several clients,
-and single executions. A statement also has a part that does not grow with its loop; windows of 1 s measure it first.
-The host must be idle.
+single executions, and windows of 1 s of a load that writes. A statement also has a part that does not grow with its
+loop; windows of 1 s measure it first. The host must be idle.
 """
 
 import argparse
@@ -19,6 +19,8 @@ from benchmarks.real_blocks import SERVER, SPIN, real_blocks
 _SCRIPT = "SELECT spin(current_setting('my.rounds')::int);\n"
 _PAUSING = f"\\sleep 0 us\n{_SCRIPT}"
 """A script that must not be stopped, so each window is a run of pgbench."""
+_WRITING = f"{_SCRIPT}UPDATE written SET id = id + 1 WHERE client = :client_id;\n"  # noqa: S608 - SQL of this file
+_SETUP = f"{SPIN};\nCREATE TABLE written AS SELECT client, 0 AS id FROM generate_series(0, 3) AS client;\n"  # noqa: S608 - the same
 _CONFIDENCE = 0.95
 _LONG = ("--window", "1s", "--windows", "8")
 _BLOCKS_OF_LONG = 4
@@ -45,6 +47,7 @@ CASES = (
     Case(name="0.3 ms, 1 client, sessions anew", rounds=10_000, script=_PAUSING),
     Case(name="0.3 ms, 4 clients, sessions anew", rounds=10_000, arguments=("-c", "4"), script=_PAUSING),
     Case(name="20 ms, 1 client, sessions anew", rounds=600_000, script=_PAUSING),
+    Case(name="2 ms and an update, 4 clients", rounds=60_000, arguments=("-c", "4"), script=_WRITING),
     Case(name="20 ms, 1 client, windows of 1 s", rounds=600_000, arguments=("--window", "1s")),
 )
 EFFECTS = (0.01, 0.03, 0.1)
@@ -99,7 +102,7 @@ def _log_ratios(case: Case, rounds: int, fewer: int, windows: Sequence[str], blo
     """Return the log ratio of throughput with fewer rounds to that with more rounds, per block."""
     arguments = (SERVER, "--set", f"my.rounds={rounds},{fewer}", "--setup", "spin.sql", "-f", "script.sql")
     design = ("--blocks", str(blocks), *case.arguments, *windows)
-    found = real_blocks((*arguments, *design), {"spin.sql": f"{SPIN};\n", "script.sql": case.script})
+    found = real_blocks((*arguments, *design), {"spin.sql": _SETUP, "script.sql": case.script})
     return [block.log_ratio for block in found]
 
 

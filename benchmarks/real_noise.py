@@ -3,8 +3,8 @@
 One server is compared with itself under several loads. Blocks of short windows and blocks of 8 windows of 1 s take
 turns, so both see the same host. For each load, the table shows the standard deviation of a block's log ratio and the
 wall time of a block. The last column is the quotient of the variances at equal wall time (variance of a block times its
-wall time): how many times longer long windows would have to run for the same precision. Loads that write have no short
-windows, so TPC-B has 4 windows of 5 s instead. The host must be idle.
+wall time): how many times longer long windows would have to run for the same precision. Loads that write have windows
+of 1 s anyway, so TPC-B shows how far two equal designs differ by chance. The host must be idle.
 """
 
 import argparse

@@ -1,5 +1,6 @@
 """Caveats from what was observed, as data: shown next to the verdict, never corrected silently."""
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 
@@ -10,7 +11,7 @@ from pgversus.records.plans import CapturedPlans
 from pgversus.records.preparation import RUNNING_SERVER, ArmFacts, Difference, Preparation
 from pgversus.records.trials import Block
 from pgversus.stats.effects import Samples
-from pgversus.study.comparison import Comparison
+from pgversus.study.comparison import BASELINE, CacheState, Comparison
 from pgversus.study.counters import ROWS_WRITTEN
 from pgversus.study.design import StopReason
 from pgversus.study.servers import NEWEST_TESTED_MAJOR
@@ -38,6 +39,9 @@ def plan_caveats(comparison: Comparison, plans: CapturedPlans | None, not_explai
 
 _MOST_UNCLOCKED = 0.01
 _LEAST_SHARE_OF_SERVERS = 0.75
+_LONG_WRITING_WINDOW_S = 5.0
+_LARGE = 1.1
+"""Ratio of throughput; a tenth of a smaller difference is less than the noise (docs/statistics.md)."""
 
 
 def caveats(
@@ -68,6 +72,7 @@ def caveats(
         *_not_restarted(comparison, facts, writes=preparation.writes),
         *_few_processors(comparison),
         *_late_writes(preparation, blocks, measured),
+        *_short_writing_windows(comparison, preparation, blocks),
         *_failures(comparison, blocks),
         *_failed_transactions(measured),
         *_unclocked(comparison, measured),
@@ -156,6 +161,21 @@ def _late_writes(
             slug="late-writes",
             values={"first": writing[0].number, "writing": len(writing), "blocks": len(blocks)},
         )
+
+
+def _short_writing_windows(
+    comparison: Comparison, preparation: Preparation, blocks: Sequence[Block]
+) -> Iterator[Caveat]:
+    """Yield a caveat if windows were too short to show the whole of a large difference under a load that writes."""
+    if not preparation.writes or comparison.workload.runs_once:
+        return
+    if preparation.design.window_s >= _LONG_WRITING_WINDOW_S or comparison.cache is CacheState.COLD:
+        return
+    for arm in comparison.contenders:
+        both = [block.trials for block in blocks if block.has(BASELINE, arm.index)]
+        tps = [math.fsum(trials[index].tps for trials in both) for index in (BASELINE, arm.index)]
+        if both and max(tps) > _LARGE * min(tps):
+            yield between("short-writing-windows", comparison, arm, window_s=preparation.design.window_s)
 
 
 def _failures(comparison: Comparison, blocks: Sequence[Block]) -> Iterator[Caveat]:

@@ -10,7 +10,7 @@ from pgversus.report.methodology import phase_word
 from pgversus.report.plans import statement_text
 from pgversus.study.metrics import percentile_name
 from pgversus.text.translation import N_, _, both, translate_stored
-from pgversus.text.units import significant
+from pgversus.text.units import duration, significant
 
 _MOST_SHOWN = 8
 
@@ -57,6 +57,10 @@ SENTENCES = {
     ),
     "failed-trials": N_(
         "{failed} of {blocks} trials of {arm} failed and were discarded; the first failed during {phase}: {failure}"
+    ),
+    "short-writing-windows": N_(
+        "in windows of {window_s}, a load that writes shows only part of a large difference between {baseline} and "
+        "{contender} (--window 5s shows more of it)"
     ),
     "failed-transactions": N_("{failed} transactions of {arm} ended in a serialization failure or a deadlock"),
     "unclocked-transactions": N_(
@@ -178,5 +182,6 @@ _FORMATS: Mapping[str, Callable[[Any], str]] = {
     "settings": _differences,
     "share": _share,
     "statements": _statements,
+    "window_s": duration,
 }
 """The form of a value by its name; others are texts and whole numbers."""

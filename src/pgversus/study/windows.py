@@ -12,8 +12,8 @@ from pgversus.study.metrics import transactions_for_quantile
 
 FEW_CLIENTS = 8
 _ROUNDS = 8
-_ROUNDS_OF_WRITES = 4
-# Windows that write are longer; the best number is sqrt(10 * overhead / pair) (docs/statistics.md, "Rounds per block").
+_COLD_ROUNDS = 4
+# The best number is sqrt(10 * overhead / pair) (docs/statistics.md, "Rounds per block"); a cold window needs a restart.
 _TRANSACTIONS_UNDER_RATE = 10
 _SPARE = 1.5
 # Margin on the transactions that a percentile needs, since blocks differ.
@@ -217,26 +217,25 @@ def _cold(design: Design, load: FirstLoad) -> Design:
     """
     needed_s = float(max(1, least_window_s(load.rate), math.ceil(load.latency_s)))
     window_s = design.window_s if design.window_is_given else needed_s
-    rounds = design.rounds if design.rounds_are_given else _ROUNDS_OF_WRITES
+    rounds = design.rounds if design.rounds_are_given else _COLD_ROUNDS
     return replace(design, window_s=window_s, rounds=rounds, warm_up_s=window_s)
 
 
 def _long(design: Design, load: FirstLoad, *, arms: int, contexts: int) -> Design:
     """Return windows of whole seconds.
 
-    They suit loads that write, because one arm's dirty pages are flushed during the other's window, and loads with a
-    rate, because their latency counts from a schedule. Windows hold a few slow transactions, or at least one if the
+    They suit loads that write, because what one arm writes slows down the other one for a while, and loads with a rate,
+    because their latency counts from a schedule. Windows hold a few slow transactions, or at least one if the
     budget allows no more. Longer windows are fewer, at least two per arm, so that the load of a block stays about the
     same. If a percentile is judged, windows are long enough for the transactions that its interval needs per block.
     """
     least_s = least_window_s(load.rate)
-    usual_rounds = _ROUNDS_OF_WRITES if load.writes else _ROUNDS
-    usual_s = 5.0 if load.writes else 1.0 if load.clients <= FEW_CLIENTS else 2.0
+    usual_s = 1.0 if load.clients <= FEW_CLIENTS else 2.0
     slow_s = min(load.latency_s * _TRANSACTIONS_PER_CLIENT, _affordable_window_s(design, arms, contexts))
     needed_s = max(usual_s, least_s, float(math.ceil(load.latency_s)), float(math.ceil(slow_s)))
     window_s = design.window_s if design.window_is_given else needed_s
-    fitting = max(2, 2 * round(usual_s * usual_rounds / window_s / 2))
-    rounds = design.rounds if design.rounds_are_given else min(fitting, usual_rounds)
+    fitting = max(2, 2 * round(usual_s * _ROUNDS / window_s / 2))
+    rounds = design.rounds if design.rounds_are_given else min(fitting, _ROUNDS)
     if design.metric.quantile is not None and not design.window_is_given:
         tps = load.clients / max(load.latency_s, 1e-6) if load.rate is None else load.rate
         needed = _SPARE * transactions_for_quantile(design.metric.quantile)

@@ -57,6 +57,32 @@ def test_a_major_version_newer_than_the_tested_ones_has_a_caveat(version: str, e
     assert [caveat.arm for caveat in found if caveat.slug == "untested-major"] == expected
 
 
+@pytest.mark.parametrize(
+    ("tps", "window_s", "writes", "is_reported"),
+    [
+        (200.0, 1.0, True, True),
+        (50.0, 1.0, True, True),
+        (105.0, 1.0, True, False),
+        (200.0, 5.0, True, False),
+        (200.0, 1.0, False, False),
+    ],
+)
+def test_a_large_difference_in_short_windows_that_write_has_a_caveat(
+    tps: float, window_s: float, *, writes: bool, is_reported: bool
+) -> None:
+    known = Preparation(
+        design=Design(window_s=window_s), arms=(FACTS, FACTS), differences=(), writes=writes, connect_allowance_s=0
+    )
+    samples = Samples(rate_blocks([100.0] * 4, [tps] * 4))
+    found = caveats(comparison(), known, samples, StopReason.DECIDED, cpus=2)
+    reported = [caveat_text(caveat) for caveat in found if caveat.slug == "short-writing-windows"]
+    text = (
+        "in windows of 1 s, a load that writes shows only part of a large difference between 16.12 and 17.8 "
+        "(--window 5s shows more of it)"
+    )
+    assert reported == ([text] if is_reported else [])
+
+
 def reported(*differences: Difference) -> tuple[Caveat, ...]:
     known = Preparation(
         design=Design(), arms=(FACTS, FACTS), differences=differences, writes=False, connect_allowance_s=0
