@@ -36,6 +36,26 @@ def test_sql_that_fails_later_yields_failed_trials_and_no_number(command_line: C
     assert any("reached maximum value of sequence" in caveat["text"] for caveat in document["caveats"])
 
 
+@pytest.mark.parametrize(
+    ("setup", "script", "by"),
+    [
+        ("ALTER DATABASE postgres SET work_mem = '8MB';", "SELECT 1;", "set by ALTER DATABASE ... SET"),
+        ("ALTER ROLE CURRENT_USER SET work_mem = '8MB';", "SELECT 1;", "set by ALTER ROLE ... SET"),
+        ("SELECT 1;", "SET work_mem = '8MB';\nSELECT 1;", "set by load.sql"),
+        ("SELECT 1;", "BEGIN;\nSELECT set_config('work_mem', '8MB', true);\nCOMMIT;", "set by load.sql"),
+    ],
+)
+def test_a_compared_setting_that_does_not_act_is_refused(
+    command_line: CommandLine, setup: str, script: str, by: str
+) -> None:
+    files = ("--setup", command_line.write("setup.sql", setup), "-f", command_line.write("load.sql", script))
+    ended = command_line.compare("17.8", "--set", "work_mem=4MB,64MB", *files, *QUICK)
+    assert ended.code == 4
+    assert "error[workload-setting-overruled]" in ended.stderr
+    assert f"8MB, {by}" in ended.stderr
+    assert not (command_line.directory / "results").exists()
+
+
 def test_a_missing_script_is_reported(command_line: CommandLine) -> None:
     ended = command_line.compare("17.8", "17.8", "-f", "no_such.sql")
     assert ended.code == 2

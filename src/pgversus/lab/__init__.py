@@ -8,6 +8,7 @@ resume.py              results folders, and whether earlier results answer the s
 resume_checks.py       whether builds, client and machine are the same as before
 resources.py           resources of one run: builds, private directories, snapshots
 server_settings.py     whether every server accepts every setting
+acting_settings.py     whether every session of the load has the requested settings
 build_verification.py  whether the running server matches the request
 testbed.py             contexts on real servers: data, servers and loads, created on first use
 arm_servers.py         managed and external servers, started and stopped together

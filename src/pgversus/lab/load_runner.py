@@ -16,6 +16,7 @@ from pgversus.errors import ServerError, WorkloadError
 from pgversus.host.pausable import can_pause
 from pgversus.host.processes import BackgroundThread
 from pgversus.host.processors import Processors, split_processors
+from pgversus.lab.acting_settings import check_settings_in_scripts
 from pgversus.lab.arm_servers import ArmServer, ServerSet, wrote_since
 from pgversus.lab.load_windows import ColdTrialRunner, TransactionRunner, WarmTrialRunner
 from pgversus.lab.runner import FirstRun, Settings, session_settings
@@ -177,6 +178,8 @@ class LoadRunner:
             settings = tuple(session_settings(server) for server in servers.servers)
             pilot = run_pilot(servers.servers, self._loads, comparison.design)
             writes = pilot.writes
+            targets = [server.target for server in servers.servers]
+            check_settings_in_scripts(comparison, self._loads, targets, settings)
             plans, not_explained = self._explained(pilot, settings)
         finally:
             servers.stop_all(writes=writes)

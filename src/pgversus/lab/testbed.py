@@ -13,6 +13,7 @@ from pgversus.engine.testbed import TrialRunner
 from pgversus.errors import StudyError
 from pgversus.host.processors import split_processors
 from pgversus.host.run_directory import RunDirectory
+from pgversus.lab.acting_settings import check_settings_in_sessions
 from pgversus.lab.arm_servers import ArmServer, ExternalServer, ManagedServer, ServerSet, server_settings
 from pgversus.lab.build_verification import (
     built_from,
@@ -243,6 +244,7 @@ class PostgresTestbed:
         comparison = context.comparison
         self._progress.say(context.located("trying the workload once on every arm"))
         first = workload_runner.try_out()
+        check_settings_in_sessions(comparison, first.settings)
         check_budget(first.design, len(comparison.arms))
         fingerprints = [
             replace(snapshot.fingerprint, settings=settings)

@@ -103,13 +103,14 @@ def parameters_of(template: str, text: str) -> tuple[str, ...] | None:
     return (*values, text[position:end]) if is_whole else None
 
 
-def in_one_transaction(script: str) -> str:
+def in_one_transaction(script: str, *, last: str = "") -> str:
     """Return the script as one transaction that is rolled back, without its own transaction commands.
 
-    Pauses are removed, and pipelines, in which pgbench does not fill in variables.
+    Pauses are removed, and pipelines, in which pgbench does not fill in variables. last: statements added at the end.
     """
     kept = [text for text in _parts(script) if not (_is_of_transaction(text) or _LEFT_OUT.match(text))]
-    return "".join(["BEGIN;\n", *kept, "\n;ROLLBACK;\n" if kept and _is_open(kept[-1]) else "\nROLLBACK;\n"])
+    end = "\n;" if kept and _is_open(kept[-1]) else "\n"
+    return "".join(["BEGIN;\n", *kept, end, last, "ROLLBACK;\n"])
 
 
 def _parts(script: str) -> Iterator[str]:
@@ -157,16 +158,13 @@ def statements_of(workload: PgbenchWorkload, client: Client, target: Target, scr
     Their changes are rolled back. If the load prepares statements, templates are included. WorkloadError if pgbench
     fails.
     """
-    make_directory(scratch, PRIVATE_DIRECTORY)
-    client.user.grant_access(scratch)
     found = []
     for script in workload.scripts:
-        file = scratch / "sent.sql"
-        write_for(client.user, file, in_one_transaction(_text(script, client)).encode())
-        texts = _sent(script, workload, client, target, file, QueryMode.SIMPLE)
+        file = _written(script, client, scratch)
+        texts = sent_statements(_recorded(script, workload, client, target, file, QueryMode.SIMPLE))
         templates: list[str] = []
         if workload.query_mode is QueryMode.PREPARED:
-            templates = _sent(script, workload, client, target, file, QueryMode.EXTENDED)
+            templates = sent_statements(_recorded(script, workload, client, target, file, QueryMode.EXTENDED))
         pairs = zip_longest(texts, templates[: len(texts)])
         found += [_statement(script, number, text, template) for number, (text, template) in enumerate(pairs, start=1)]
     return found
@@ -180,9 +178,43 @@ def _statement(script: Script, number: int, text: str, template: str | None) -> 
     return Statement(script=script.name, number=number, text=text, template=template, parameters=parameters)
 
 
-def _sent(
+_SETTING_LINE = re.compile(r"^[^:\n]+:  pgversus setting (\S+) = (.*)$", re.MULTILINE)
+# The server's word for WARNING depends on its language.
+
+
+def settings_after(
+    script: Script, workload: PgbenchWorkload, client: Client, target: Target, scratch: Path, names: Sequence[str]
+) -> dict[str, str]:
+    """Return the values of these settings at the end of a script, in the session that ran it.
+
+    Its changes are rolled back. WorkloadError if pgbench fails.
+    """
+    file = _written(script, client, scratch, last="".join(map(_question, names)))
+    output = _recorded(script, workload, client, target, file, QueryMode.SIMPLE)
+    return {match[1]: match[2] for match in _SETTING_LINE.finditer(output)}
+
+
+def _question(name: str) -> str:
+    quoted = name.replace("'", "''")
+    return (
+        f"DO $pgversus$ BEGIN RAISE WARNING 'pgversus setting % = %', '{quoted}', current_setting('{quoted}', true); "
+        "END $pgversus$;\n"
+    )
+
+
+def _written(script: Script, client: Client, scratch: Path, *, last: str = "") -> Path:
+    """Write the script as one transaction to a file that only pgbench's user can read, and return its path."""
+    make_directory(scratch, PRIVATE_DIRECTORY)
+    client.user.grant_access(scratch)
+    file = scratch / "sent.sql"
+    write_for(client.user, file, in_one_transaction(_text(script, client), last=last).encode())
+    return file
+
+
+def _recorded(
     script: Script, workload: PgbenchWorkload, client: Client, target: Target, file: Path, query_mode: QueryMode
-) -> list[str]:
+) -> str:
+    """Return what pgbench prints on standard error while it runs a script once."""
     arguments = recording_command(
         pgbench=client.pgbench,
         conninfo=target.conninfo,
@@ -208,7 +240,7 @@ def _sent(
             expected="statements that can be rolled back",
             to_do="fix the script, its data or its variables according to this message of pgbench",
         )
-    return sent_statements(finished.stderr)
+    return finished.stderr
 
 
 def _text(script: Script, client: Client) -> str:

@@ -1,0 +1,87 @@
+"""Check that the settings of each arm act in the sessions of its load.
+
+ALTER DATABASE or ALTER ROLE in a setup file, or SET in a script, may overrule a setting that is compared. Both arms
+would then run with the same value, and the comparison would find no difference without a word.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from pgversus.errors import WorkloadError
+from pgversus.lab.runner import Settings
+from pgversus.postgres.catalog import SettingValue
+from pgversus.postgres.session import Target
+from pgversus.study.comparison import Arm, Comparison
+from pgversus.study.workload import Script
+from pgversus.text.redaction import value_without_secrets
+from pgversus.workload.pgbench_run import PgbenchLoad
+from pgversus.workload.sent_statements import settings_after
+
+_OVERRULING = {
+    "database": "ALTER DATABASE ... SET",
+    "user": "ALTER ROLE ... SET",
+    "database user": "ALTER ROLE ... IN DATABASE ... SET",
+}
+"""Statements that overrule the configuration of a server, by the source that pg_settings shows."""
+
+
+def check_settings_in_sessions(comparison: Comparison, sessions: Sequence[Settings]) -> None:
+    """Raise WorkloadError if a new session of the load does not have a requested setting.
+
+    sessions: for each arm, the settings of such a session.
+    """
+    for arm, settings in zip(comparison.arms, sessions, strict=True):
+        by_name = _by_lower_name(settings)
+        for name, value in _requested(arm):
+            found = by_name.get(name.lower())
+            statement = None if found is None else _OVERRULING.get(found.source)
+            # If the same value was set twice, it acts.
+            if found is not None and statement is not None and found.value.lower() != value.lower():
+                raise _overruled(
+                    arm, name, found.value, statement, f"remove {statement} from the setup file or the server"
+                )
+
+
+def check_settings_in_scripts(
+    comparison: Comparison, loads: Sequence[PgbenchLoad], targets: Sequence[Target], sessions: Sequence[Settings]
+) -> None:
+    """Raise WorkloadError if a script changes a requested setting in its session. Runs each script once on each arm.
+
+    loads, targets, sessions: for each arm; sessions: the settings before any script ran. Scripts that cannot run inside
+    one transaction are not checked.
+    """
+    for arm, load, target, settings in zip(comparison.arms, loads, targets, sessions, strict=True):
+        before = _by_lower_name(settings)
+        names = [name for name, _ in _requested(arm) if name.lower() in before]
+        for script in load.workload.scripts if names else ():
+            for name, value in _after(script, load, target, names).items():
+                if value != before[name.lower()].value:
+                    raise _overruled(arm, name, value, script.name, f"remove SET {name} from {script.name}")
+
+
+def _after(script: Script, load: PgbenchLoad, target: Target, names: Sequence[str]) -> Mapping[str, str]:
+    """Return the settings after a script; empty if it cannot run inside one transaction."""
+    try:
+        return settings_after(script, load.workload, load.client, target, load.scratch.with_name("settings"), names)
+    except WorkloadError:
+        return {}
+
+
+def _by_lower_name(settings: Settings) -> Mapping[str, SettingValue]:
+    return {name.lower(): value for name, value in settings.items()}
+
+
+def _requested(arm: Arm) -> Iterator[tuple[str, str]]:
+    for setting in arm.settings:
+        yield setting.name, setting.value
+
+
+def _overruled(arm: Arm, name: str, found: str, by: str, to_do: str) -> WorkloadError:
+    requested = next(value for one, value in _requested(arm) if one == name)
+    return WorkloadError(
+        "a setting is overruled in the sessions of the load",
+        slug="workload-setting-overruled",
+        where=f"{name} = {value_without_secrets(name, requested)}, on {arm.label}",
+        found=f"{value_without_secrets(name, found)}, set by {by}",
+        expected="the requested value in every session, during every script",
+        to_do=to_do,
+    )
