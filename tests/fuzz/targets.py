@@ -2,6 +2,7 @@
 
 from tests.fuzz.archives import ARCHIVES
 from tests.fuzz.cached import CACHED_FILES, VERSION_LISTS
+from tests.fuzz.claims import CLAIMS
 from tests.fuzz.command_lines import COMMAND_LINES
 from tests.fuzz.pgbench import LOG, NOTICES, STATEMENTS, SUMMARY
 from tests.fuzz.plans import PLANS
@@ -17,6 +18,7 @@ TARGETS: dict[str, Target] = {
         STUDY_FILES,
         DRY_RUNS,
         PLANS,
+        CLAIMS,
         SUMMARY,
         LOG,
         STATEMENTS,

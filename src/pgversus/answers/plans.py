@@ -1,19 +1,18 @@
 """Compared plans: each contender's with the baseline's, statement by statement, and what restores an old plan."""
 
-import json
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 
 from pgversus.plans.difference import PlanDifference, difference
 from pgversus.plans.explain import read_plans
 from pgversus.plans.levels import PlanLevel
 from pgversus.plans.plan import Plan
 from pgversus.records.plans import Captured, CapturedPlans, CapturedStatement, PlanOverride, StatementName
+from pgversus.study.comparison import Arm
 from pgversus.study.counterfactual import PlanRestoration, settings_together
+from pgversus.study.servers import RunningServer
 from pgversus.study.workload import Workload
-
-_RELATION = re.compile(r'"Relation Name": ("(?:[^"\\]|\\.)*")')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +38,8 @@ class UnlikeStatistics:
 
     labels: tuple[str, str]
     tables: tuple[str, ...]
+    may_be_full: bool = False
+    """Whether complete statistics, which are equal on equal data, were not requested and can be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,15 +74,16 @@ def restoration_of(compared: Sequence[ComparedPlans], workload: Workload) -> Pla
     return None if settings is None else PlanRestoration(settings=settings)
 
 
-def compared(labels: Sequence[str], plans: CapturedPlans) -> PlansAnswer:
-    """Return the plan changes of each statement. labels: of the arms, the baseline first."""
-    captured = plans.arms
+def compared(arms: Sequence[Arm], plans: CapturedPlans) -> PlansAnswer:
+    """Return the plan changes of each statement. arms: the baseline first."""
+    captured, labels = plans.arms, [arm.label for arm in arms]
     found = []
     for contender in range(1, len(labels)):
         pair_of_labels = labels[0], labels[contender]
         pairs = zip(captured[0].statements, captured[contender].statements, strict=True)
         for pair, override in zip(pairs, plans.undone_by[contender - 1], strict=True):
-            own = [_plan(one, label) for one, label in zip(pair, pair_of_labels, strict=True) if one.explained]
+            sides = zip(pair, (captured[0], captured[contender]), pair_of_labels, strict=True)
+            own = [_plan(one, arm.index_keys, label) for one, arm, label in sides if one.explained]
             if len(own) == len(pair):
                 found.append(
                     ComparedPlans(
@@ -94,12 +96,13 @@ def compared(labels: Sequence[str], plans: CapturedPlans) -> PlansAnswer:
                         is_searched=plans.is_searched,
                     )
                 )
-    return PlansAnswer(compared=tuple(found), unlike=tuple(_unlike_statistics(labels, captured)))
+    return PlansAnswer(compared=tuple(found), unlike=tuple(_unlike_statistics(arms, captured)))
 
 
-def _plan(one: CapturedStatement, label: str) -> Plan:
+def _plan(one: CapturedStatement, index_keys: Mapping[str, tuple[str, ...]], label: str) -> Plan:
     assert one.explained is not None  # noqa: S101 - called only for statements with a plan
-    return read_plans(one.explained.run, label)[0]
+    plan, *others = (read_plans(text, label)[0] for text in (one.explained.run, *one.explained.more_runs))
+    return replace(plan, index_keys=index_keys, reruns=tuple(others))
 
 
 def _same_rows(one: CapturedStatement, other: CapturedStatement) -> bool | None:
@@ -112,14 +115,20 @@ def other_rows(plans: CapturedPlans, contender: int) -> list[StatementName]:
     return [pair[0].statement.name for pair in pairs if _same_rows(*pair) is False]
 
 
-def _unlike_statistics(labels: Sequence[str], captured: Sequence[Captured]) -> list[UnlikeStatistics]:
+def _unlike_statistics(arms: Sequence[Arm], captured: Sequence[Captured]) -> Iterator[UnlikeStatistics]:
     """Only for tables that some plan reads: the others have no influence."""
     texts = [one.explained.planned for arm in captured for one in arm.statements if one.explained is not None]
-    read = {json.loads(name) for text in texts for name in _RELATION.findall(text)}
-    base = {name: digest for name, digest in captured[0].statistics.items() if name.rpartition(".")[2] in read}
-    found = []
-    for label, one in zip(labels[1:], captured[1:], strict=True):
+    read = {(node.schema, node.relation) for text in texts for node in read_plans(text, "")[0].nodes}
+    base = {name: digest for name, digest in captured[0].statistics.items() if _is_read(name, read)}
+    may_be_full = not any(arm.dataset.full_statistics or isinstance(arm.server, RunningServer) for arm in arms)
+    for arm, one in zip(arms[1:], captured[1:], strict=True):
         tables = [name for name in base.keys() & one.statistics.keys() if base[name] != one.statistics[name]]
         if tables:
-            found.append(UnlikeStatistics(labels=(labels[0], label), tables=tuple(sorted(tables))))
-    return found
+            labels = arms[0].label, arm.label
+            yield UnlikeStatistics(labels=labels, tables=tuple(sorted(tables)), may_be_full=may_be_full)
+
+
+def _is_read(table: str, read: AbstractSet[tuple[str, str | None]]) -> bool:
+    """Return whether a table is among the pairs of schema and relation; plans without VERBOSE have no schemas."""
+    schema, _, relation = table.rpartition(".")
+    return (schema, relation) in read or ("", relation) in read

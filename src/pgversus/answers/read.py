@@ -155,7 +155,7 @@ def state_so_far(context: Context, stored: StoredContext, verdicts: int, budget_
 def _compared(one: StoredContext, folder: Path) -> PlansAnswer | None:
     plans = one.plans()
     try:
-        return None if plans is None else compared([arm.label for arm in one.context.comparison.arms], plans)
+        return None if plans is None else compared(one.context.comparison.arms, plans)
     except PlanError as error:
         raise unreadable(folder, f"a plan of context {one.context.number}: {error.what}: {error.found}") from error
 

@@ -22,9 +22,9 @@ from pgversus.lab.resources import open_resources
 from pgversus.lab.runner import failures_of_the_host
 from pgversus.lab.testbed import PostgresTestbed
 from pgversus.plans.explain import read_plans
-from pgversus.plans.levels import comparable
+from pgversus.plans.levels import fingerprints
 from pgversus.postgres.client import Client
-from pgversus.postgres.explain import explain, planner_settings, rows_digest, statistics_digests
+from pgversus.postgres.explain import explain, index_keys, planner_settings, rows_digest, statistics_digests
 from pgversus.postgres.session import Connection, Target, connect, with_options
 from pgversus.records.plans import Captured, CapturedPlans, CapturedStatement, PlanOverride, SampledPlans, Statement
 from pgversus.study.comparison import Comparison
@@ -35,6 +35,8 @@ from pgversus.text.translation import N_
 from pgversus.workload.pgbench_run import PgbenchLoad, finished_load, read_window
 from pgversus.workload.sent_statements import statements_of
 
+_RERUNS = 2
+"""Enough for the spread of the times of a plan."""
 _DECLARES = re.compile(r"\s*DECLARE\b", re.IGNORECASE)
 
 
@@ -62,6 +64,7 @@ def capture(
             statements=captured,
             statistics=statistics_digests(connection),
             settings=planner_settings(connection),
+            index_keys=index_keys(connection),
         )
 
 
@@ -71,7 +74,7 @@ def _captured(label: str, connection: Connection, statement: Statement, *, with_
             connection.execute(statement.text.encode())
             return CapturedStatement(statement=statement, explained=None, rows=None)
         rows = rows_digest(connection, statement.text) if with_rows else None
-        explained = explain(connection, statement)
+        explained = explain(connection, statement, reruns=_RERUNS)
         if _DECLARES.match(statement.text):
             # EXPLAIN runs the query but creates no cursor for the statements that follow.
             connection.execute(statement.text.encode())
@@ -163,7 +166,7 @@ def _logged_plans(log: Path, before: int) -> Iterator[str]:
 
 
 def _shape(text: str) -> str:
-    return comparable(read_plans(text, "")[0]).fingerprints.shape
+    return fingerprints(read_plans(text, "")[0]).shape
 
 
 _ASKING = N_("capturing the plans of {arm}: statement {number} of {total}")
@@ -285,4 +288,4 @@ def compare_plans(study: Study, user: ServerUser, client: Client, progress: Prog
                 client=client, scratch=resources.directory.root / "statements", with_rows=True, progress=progress
             )
             plans = explainer.explain(servers, context.comparison)
-    return compared([arm.label for arm in context.comparison.arms], plans)
+    return compared(context.comparison.arms, plans)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pgversus.errors import WorkloadError
 from pgversus.plans.difference import difference, has_other_spills, is_same_but_for_batches
 from pgversus.plans.explain import read_plans
-from pgversus.plans.levels import PlanLevel, comparable, is_same_but_for_sorts
+from pgversus.plans.levels import PlanLevel, is_same_but_for_sorts, is_same_logic
 from pgversus.records.plans import Captured, CapturedPlans, CapturedStatement
 from pgversus.study.counterfactual import BASELINE_AGAIN, CONTENDER_AGAIN, OLD_PLANS
 
@@ -27,7 +27,7 @@ def check_plan_restored(labels: Sequence[str], plans: CapturedPlans) -> None:
     """
     triples = list(zip(*(arm.statements for arm in plans.arms), strict=True))
     # If plans have changed, those are restored; how the others execute does not matter.
-    has_other_plans = any(_logics(one[BASELINE_AGAIN]) != _logics(one[CONTENDER_AGAIN]) for one in triples)
+    has_other_plans = any(not _is_same_plan(one[BASELINE_AGAIN], one[CONTENDER_AGAIN]) for one in triples)
     for one in triples:
         if not _is_restored(one[OLD_PLANS], one[BASELINE_AGAIN], one[CONTENDER_AGAIN], how_it_goes=not has_other_plans):
             raise WorkloadError(
@@ -40,8 +40,10 @@ def check_plan_restored(labels: Sequence[str], plans: CapturedPlans) -> None:
             )
 
 
-def _logics(one: CapturedStatement) -> Sequence[str]:
-    return () if one.explained is None else comparable(read_plans(one.explained.planned, "")[0]).logics
+def _is_same_plan(one: CapturedStatement, other: CapturedStatement) -> bool:
+    if one.explained is None or other.explained is None:
+        return one.explained is other.explained
+    return is_same_logic(*(read_plans(explained.planned, "")[0] for explained in (one.explained, other.explained)))
 
 
 def _is_restored(
@@ -50,9 +52,9 @@ def _is_restored(
     """how_it_goes: whether it must also execute as on the baseline, if it does not by itself."""
     if restored.explained is None or old.explained is None or new.explained is None:
         return (restored.explained is None) == (old.explained is None)
-    planned = [comparable(read_plans(one.planned, "")[0]) for one in (restored.explained, old.explained)]
-    if planned[OLD_PLANS].logics != planned[BASELINE_AGAIN].logics:
-        return is_same_but_for_sorts(planned[OLD_PLANS], planned[BASELINE_AGAIN])
+    planned = [read_plans(one.planned, "")[0] for one in (restored.explained, old.explained)]
+    if not is_same_logic(*planned):
+        return is_same_but_for_sorts(*planned)
     run = [read_plans(one.run, "")[0] for one in (restored.explained, old.explained, new.explained)]
     was_other = difference(run[BASELINE_AGAIN], run[CONTENDER_AGAIN])
     is_other = difference(run[BASELINE_AGAIN], run[OLD_PLANS])

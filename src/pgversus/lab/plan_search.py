@@ -14,7 +14,7 @@ from psycopg import sql
 from pgversus.plans.changes import ChangeKind
 from pgversus.plans.difference import PlanDifference, difference, has_other_spills, is_same_but_for_batches
 from pgversus.plans.explain import read_plans
-from pgversus.plans.levels import PlanLevel, comparable, is_same_but_for_sorts
+from pgversus.plans.levels import PlanLevel, is_same_but_for_sorts, is_same_logic
 from pgversus.postgres.explain import explain
 from pgversus.postgres.session import Connection, Target, connect
 from pgversus.records.plans import (
@@ -113,15 +113,15 @@ def _restoring_setting(
     statement: as sent to the contender.
     """
     assert old.explained is not None  # noqa: S101 - called only for statements with a plan
-    wanted = comparable(read_plans(old.explained.planned, "")[0])
+    wanted = read_plans(old.explained.planned, "")[0]
     ends = time.monotonic() + _LONGEST_S
     near = None
     for one in tried:
         if time.monotonic() > ends:
             break
         explained = _with(connection, one, statement)
-        found = None if explained is None else comparable(read_plans(explained.planned, "")[0])
-        if found is not None and found.logics == wanted.logics:
+        found = None if explained is None else read_plans(explained.planned, "")[0]
+        if found is not None and is_same_logic(found, wanted):
             return PlanOverride(candidate=one)
         if near is None and found is not None and is_same_but_for_sorts(found, wanted):
             near = PlanOverride(candidate=one, but_for=RemainingDifference.SORTS)
@@ -141,7 +141,7 @@ def _behaviour_restoring_setting(
     memory. changed: from the old plan to the contender's.
     """
     assert old.explained is not None  # noqa: S101 - called only for statements with a plan
-    wanted, plan = read_plans(old.explained.run, "")[0], comparable(read_plans(old.explained.planned, "")[0]).logics
+    wanted, plan = (read_plans(text, "")[0] for text in (old.explained.run, old.explained.planned))
     ends = time.monotonic() + _LONGEST_S
     near = None
     for one in tried:
@@ -149,7 +149,7 @@ def _behaviour_restoring_setting(
         if left_s <= 0:
             break
         explained = _with(connection, one, statement)
-        if explained is None or comparable(read_plans(explained.planned, "")[0]).logics != plan:
+        if explained is None or not is_same_logic(read_plans(explained.planned, "")[0], plan):
             # Another plan may run far too long and is of no interest.
             continue
         explained = _with(connection, one, statement, run_within_s=left_s)

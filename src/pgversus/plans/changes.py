@@ -1,12 +1,14 @@
 """Changes between two plans: their kinds, and the rules that detect them in pairs of nodes."""
 
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
 from pgversus.plans.levels import SPILLED, ComparablePlan, PlanLevel
 from pgversus.plans.matching import NodeMatching
+from pgversus.plans.order import index_for_order
 from pgversus.plans.plan import MAIN, OperatorFamily, Plan, PlanNode
 
 
@@ -16,6 +18,8 @@ class ChangeKind(StrEnum):
     SUBPLAN_PULLED_UP = "subplan pulled up"
     SUBPLAN_PUSHED_DOWN = "subplan pushed down"
     JOIN = "join"
+    JOIN_SIDES = "join sides"
+    SUBPLAN_KIND = "subplan kind"
     ACCESS = "access"
     OPERATOR = "operator"
     ORDER_FROM_INDEX = "order from an index"
@@ -46,6 +50,8 @@ _LEVELS = {
         ChangeKind.SUBPLAN_PULLED_UP,
         ChangeKind.SUBPLAN_PUSHED_DOWN,
         ChangeKind.JOIN,
+        ChangeKind.JOIN_SIDES,
+        ChangeKind.SUBPLAN_KIND,
         ChangeKind.ACCESS,
         ChangeKind.OPERATOR,
         ChangeKind.ORDER_FROM_INDEX,
@@ -71,6 +77,7 @@ _LEVELS = {
         ChangeKind.BLOCKS,
     ),
 }
+_ORDER = (ChangeKind.JOIN_SIDES, ChangeKind.ARRANGEMENT)
 LEVEL_OF = {kind: level for level, kinds in _LEVELS.items() for kind in kinds}
 """The level of each kind."""
 
@@ -92,6 +99,7 @@ class Change:
     """The positions of the node in both plans; None if it is missing."""
 
 
+_QUALIFIED = re.compile(r"[\w\"]\.[\w\"]*[A-Za-z_\"]")
 _MUCH = 1.1
 """Smaller ratios are ignored: parallel workers, samples and caches cause such differences by themselves."""
 _FEW_BLOCKS = 10.0
@@ -103,9 +111,16 @@ _Amounts = tuple[ChangeKind, float, float] | tuple[ChangeKind, str, str]
 
 def amount_changes(baseline: Plan, contender: Plan, matching: NodeMatching) -> Iterator[Change]:
     """Yield changes in the amounts of nodes in both plans, and in the blocks of the whole plans."""
+    in_workers = baseline.in_workers(), contender.in_workers()
+    to_the_end = baseline.read_to_the_end(), contender.read_to_the_end()
     for place, there in matching.pairs:
         was, now = baseline.nodes[place], contender.nodes[there]
-        found: list[_Amounts] = [*_amounts(was, now), *_estimates(was, now)]
+        found: list[_Amounts] = []
+        if not (in_workers[0][place] or in_workers[1][there]):
+            found += _loops(was, now)
+        found += _rows(was, now)
+        if to_the_end[0][place] and to_the_end[1][there]:
+            found += _estimates(was, now)
         for kind, amount, amount_there in found:
             yield Change(kind=kind, node=now.text, was=amount, now=amount_there, places=(place, there))
     before, after = baseline.root.measured.blocks, contender.root.measured.blocks
@@ -113,12 +128,16 @@ def amount_changes(baseline: Plan, contender: Plan, matching: NodeMatching) -> I
         yield Change(kind=ChangeKind.BLOCKS, node=contender.root.text, was=before, now=after, places=(0, 0))
 
 
-def _amounts(was: PlanNode, now: PlanNode) -> Iterator[tuple[ChangeKind, float, float]]:
+def _loops(was: PlanNode, now: PlanNode) -> Iterator[tuple[ChangeKind, float, float]]:
+    before, after = was.measured.loops, now.measured.loops
+    if before is not None and after is not None and _is_much(before, after):
+        yield ChangeKind.LOOPS, before, after
+
+
+def _rows(was: PlanNode, now: PlanNode) -> Iterator[tuple[ChangeKind, float, float]]:
     mine, theirs = was.measured, now.measured
     if mine.loops is None or theirs.loops is None:
         return
-    if _is_much(mine.loops, theirs.loops):
-        yield ChangeKind.LOOPS, mine.loops, theirs.loops
     rounding = mine.rounding + theirs.rounding
     rows = mine.rows or 0.0, theirs.rows or 0.0
     if abs(rows[0] - rows[1]) > rounding and _is_much(*rows):
@@ -167,6 +186,10 @@ class _PlacedCondition:
     def description(self) -> str:
         return f"{self.heading} of {self.node.text}"
 
+    def is_same_as(self, other: "_PlacedCondition") -> bool:
+        """Return whether both texts surely have the same meaning: without VERBOSE, columns lack their tables."""
+        return self.node.target == other.node.target or _QUALIFIED.search(self.text) is not None
+
 
 def condition_changes(baseline: Plan, contender: Plan, matching: NodeMatching) -> Iterator[Change]:
     """Yield moved, removed and added conditions, then changed keys."""
@@ -186,8 +209,9 @@ def _conditions(baseline: Plan, contender: Plan, matching: NodeMatching) -> Iter
         if (one.place, one.heading, one.text) not in kept:
             new.setdefault(one.text, []).append(one)
     for one in gone:
-        if moved := new.get(one.text):
-            now = moved.pop(0)
+        now = next((now for now in new.get(one.text, ()) if now.is_same_as(one)), None)
+        if now is not None:
+            new[one.text].remove(now)
             yield Change(
                 kind=ChangeKind.CONDITION_MOVED,
                 node=now.node.text,
@@ -200,7 +224,7 @@ def _conditions(baseline: Plan, contender: Plan, matching: NodeMatching) -> Iter
         elif one.place in there:
             yield Change(
                 kind=ChangeKind.CONDITION_GONE,
-                node=one.node.text,
+                node=_subject(contender.nodes[there[one.place]]),
                 name=one.heading,
                 was=one.text,
                 places=(one.place, there[one.place]),
@@ -210,11 +234,16 @@ def _conditions(baseline: Plan, contender: Plan, matching: NodeMatching) -> Iter
         if one.place in back:
             yield Change(
                 kind=ChangeKind.CONDITION_NEW,
-                node=one.node.text,
+                node=_subject(one.node),
                 name=one.heading,
                 now=one.text,
                 places=(back[one.place], one.place),
             )
+
+
+def _subject(node: PlanNode) -> str:
+    """Return the relation that a node reads, which stays the same if the operator changes, or the operator."""
+    return node.target or node.text
 
 
 def _all(plan: Plan) -> list[_PlacedCondition]:
@@ -257,7 +286,7 @@ def fact_changes(one: ComparablePlan, other: ComparablePlan, matching: NodeMatch
                 continue
             if name == SPILLED:
                 kind = ChangeKind.SPILL_NEW if now[name] else ChangeKind.SPILL_GONE
-                blocks = baseline.nodes[place].measured.temp_blocks, node.measured.temp_blocks
+                blocks = one.own[place].temp_blocks, other.own[there].temp_blocks
                 yield Change(kind=kind, node=node.text, was=blocks[0], now=blocks[1], places=(place, there))
             else:
                 yield Change(
@@ -270,40 +299,119 @@ def fact_changes(one: ComparablePlan, other: ComparablePlan, matching: NodeMatch
                 )
 
 
-_ORDERED = ("Index Scan", "Index Only Scan")
 _FOLLOWS_ITS_JOIN = "Hash"
+_HIDING = ("Foreign Scan", "Async Foreign Scan", "Custom Scan")
+_MOST_NAMES = 3
 
 
 def operator_changes(baseline: Plan, contender: Plan, matching: NodeMatching) -> Iterator[Change]:
     """Yield at least one change for two plans with different operators or arrangement."""
     found = [
         *_moved_scopes(baseline, contender, matching),
+        *_swapped_sides(baseline, contender, matching),
         *_other_operators(baseline, contender, matching),
         *_gone(baseline, contender, matching),
-        *_new(contender, matching),
+        *_new(baseline, contender, matching),
     ]
+    if not found:
+        # Unusual, since a Hash comes and goes with its join.
+        found = [*_gone(baseline, contender, matching, hashes=True), *_new(baseline, contender, matching, hashes=True)]
     yield from found or [Change(kind=ChangeKind.ARRANGEMENT, node=contender.root.text, places=(0, 0))]
 
 
+def is_only_order(changes: Iterable[Change]) -> bool:
+    """Return whether the same operators are in a different order."""
+    return all(change.kind in _ORDER for change in changes if LEVEL_OF[change.kind] is PlanLevel.OPERATORS)
+
+
 def _moved_scopes(baseline: Plan, contender: Plan, matching: NodeMatching) -> Iterator[Change]:
-    """Yield relations that moved between a subplan and the main plan, once per subplan."""
+    """Yield relations that moved between a subplan and the main plan, once per subplan; and subplans of other kinds.
+
+    The other plan must have fewer subplans of this kind: otherwise the table is read there for another reason.
+    """
+    in_workers = baseline.in_workers(), contender.in_workers()
+    number, number_there = (
+        Counter(_kind_of_scope(scope) for scope in {node.scope for node in plan.nodes})
+        for plan in (baseline, contender)
+    )
     seen = set()
     for place, there in matching.pairs:
         was, now = baseline.nodes[place], contender.nodes[there]
-        if was.relation is None or was.scope == now.scope or MAIN not in (was.scope, now.scope):
+        if was.relation is None or was.scope == now.scope:
             continue
         subplan = was.scope if now.scope == MAIN else now.scope
-        if subplan not in seen:
-            seen.add(subplan)
-            kind = ChangeKind.SUBPLAN_PULLED_UP if now.scope == MAIN else ChangeKind.SUBPLAN_PUSHED_DOWN
-            loops = was.measured.loops, now.measured.loops
+        if subplan in seen:
+            continue
+        seen.add(subplan)
+        loops = (was.measured.loops, now.measured.loops)
+        if in_workers[0][place] or in_workers[1][there]:
+            loops = None, None
+        if MAIN not in (was.scope, now.scope):
+            if _kind_of_scope(was.scope) != _kind_of_scope(now.scope):
+                yield Change(
+                    kind=ChangeKind.SUBPLAN_KIND,
+                    node=now.target,
+                    was=was.scope,
+                    now=now.scope,
+                    places=(place, there),
+                )
+            continue
+        is_up = now.scope == MAIN
+        more = number_there[_kind_of_scope(subplan)] - number[_kind_of_scope(subplan)]
+        if more < 0 if is_up else more > 0:
+            kind = ChangeKind.SUBPLAN_PULLED_UP if is_up else ChangeKind.SUBPLAN_PUSHED_DOWN
             yield Change(kind=kind, node=now.target, name=subplan, was=loops[0], now=loops[1], places=(place, there))
+
+
+def _kind_of_scope(scope: str) -> str:
+    return scope.partition(" ")[0]
+
+
+def _swapped_sides(baseline: Plan, contender: Plan, matching: NodeMatching) -> Iterator[Change]:
+    """Yield joins whose sides are swapped. Two sides that read the same table without aliases look the same."""
+    for place, there in matching.pairs:
+        sides, sides_there = _sides(baseline, place), _sides(contender, there)
+        if sides is None or sides_there is None:
+            continue
+        below = [matching.below[0][side] for side in sides]
+        below_there = [matching.below[1][side] for side in sides_there]
+        if below == below_there[::-1] and _reads(baseline, sides[0]) != _reads(baseline, sides[1]):
+            yield Change(
+                kind=ChangeKind.JOIN_SIDES,
+                node=contender.nodes[there].text,
+                was=_names(baseline, sides[0]),
+                now=_names(contender, sides_there[0]),
+                places=(place, there),
+            )
+
+
+def _reads(plan: Plan, place: int) -> Counter[tuple[str | None, str]]:
+    nodes = (plan.nodes[place], *(plan.nodes[other] for other in plan.below(place)))
+    return Counter((node.relation, node.own_alias) for node in nodes if node.relation is not None)
+
+
+def _sides(plan: Plan, place: int) -> tuple[int, int] | None:
+    """Return the outer and the inner side of a join; None for other nodes."""
+    node = plan.nodes[place]
+    if node.family is not OperatorFamily.JOIN:
+        return None
+    by_role = {plan.nodes[child].role: child for child in node.children}
+    return (by_role["Outer"], by_role["Inner"]) if {"Outer", "Inner"} <= by_role.keys() else None
+
+
+def _names(plan: Plan, place: int) -> str:
+    """Return the relations that a subtree reads, as text."""
+    nodes = [plan.nodes[place], *(plan.nodes[other] for other in plan.below(place))]
+    names = list(dict.fromkeys(node.target for node in nodes if node.target)) or [nodes[0].text]
+    return ", ".join(names[:_MOST_NAMES] + ["..."] * (len(names) > _MOST_NAMES))
 
 
 def _other_operators(baseline: Plan, contender: Plan, matching: NodeMatching) -> Iterator[Change]:
     for place, there in matching.pairs:
         was, now = baseline.nodes[place], contender.nodes[there]
-        if (was.op, was.indexes, was.detail) == (now.op, now.indexes, now.detail) or _is_hash(was, now):
+        has_moved = was.schema != now.schema
+        is_same = (was.op, was.indexes, was.detail) == (now.op, now.indexes, now.detail)
+        if _is_hash(was, now) or (is_same and not has_moved):
             continue
         if was.family is OperatorFamily.JOIN and now.family is OperatorFamily.JOIN:
             kind = ChangeKind.JOIN
@@ -311,44 +419,46 @@ def _other_operators(baseline: Plan, contender: Plan, matching: NodeMatching) ->
             kind = ChangeKind.ACCESS
         else:
             kind = ChangeKind.OPERATOR
-        yield Change(kind=kind, node=now.text, was=_full(was), now=_full(now), places=(place, there))
+        texts = [f"{_full(node)} ({node.schema})" if has_moved else _full(node) for node in (was, now)]
+        yield Change(kind=kind, node=now.text, was=texts[0], now=texts[1], places=(place, there))
 
 
-def _gone(baseline: Plan, contender: Plan, matching: NodeMatching) -> Iterator[Change]:
+def _gone(baseline: Plan, contender: Plan, matching: NodeMatching, *, hashes: bool = False) -> Iterator[Change]:
     there = dict(matching.pairs)
+    still_read = _relations(contender)
     for place in matching.removed:
         node = baseline.nodes[place]
-        index = _index_in_order(baseline, contender, there, place) if node.family is OperatorFamily.SORT else None
+        index = None
+        if node.family is OperatorFamily.SORT:
+            index = index_for_order(baseline, contender, there, place)
         if index is not None:
             kind = ChangeKind.ORDER_FROM_INDEX
-        elif node.relation is not None:
+        elif node.relation is not None and still_read is not None and node.relation not in still_read:
             kind = ChangeKind.NOT_READ
         else:
             kind = ChangeKind.REMOVED
-        if not _is_hash(node):
+        if hashes or not _is_hash(node):
             yield Change(
                 kind=kind, node=_full(node), name=index or node.target, details=_details(node), places=(place, None)
             )
 
 
-def _new(contender: Plan, matching: NodeMatching) -> Iterator[Change]:
+def _new(baseline: Plan, contender: Plan, matching: NodeMatching, *, hashes: bool = False) -> Iterator[Change]:
+    read_before = _relations(baseline)
     for place in matching.added:
         node = contender.nodes[place]
-        if not _is_hash(node):
-            kind = ChangeKind.ADDED if node.relation is None else ChangeKind.READ
-            yield Change(kind=kind, node=_full(node), name=node.target, details=_details(node), places=(None, place))
-
-
-def _index_in_order(baseline: Plan, contender: Plan, there: dict[int, int], sort: int) -> str | None:
-    """Return the index that replaces a sort: one below it that is now scanned in order and was not before."""
-    for place in baseline.below(sort):
-        was = baseline.nodes[place]
-        if was.relation is None or place not in there:
+        if _is_hash(node) and not hashes:
             continue
-        now = contender.nodes[there[place]]
-        if now.op.endswith(_ORDERED) and (was.op, was.indexes) != (now.op, now.indexes):
-            return now.indexes
-    return None
+        is_read = node.relation is not None and read_before is not None and node.relation not in read_before
+        kind = ChangeKind.READ if is_read and node.measured.loops != 0 else ChangeKind.ADDED
+        yield Change(kind=kind, node=_full(node), name=node.target, details=_details(node), places=(None, place))
+
+
+def _relations(plan: Plan) -> set[str] | None:
+    """Return the relations that a plan reads; None if it has a scan that may read others on another server."""
+    if any(node.op.startswith(_HIDING) for node in plan.nodes):
+        return None
+    return {node.relation for node in plan.nodes if node.relation is not None}
 
 
 def _is_hash(*nodes: PlanNode) -> bool:

@@ -1,22 +1,49 @@
 """The difference of two plans of one statement: its level, the changes, and the change in time."""
 
+import math
+import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pgversus.plans.changes import Change, ChangeKind, amount_changes, condition_changes, fact_changes, operator_changes
-from pgversus.plans.levels import ComparablePlan, Fingerprints, PlanLevel, comparable, without_place
+from pgversus.plans.levels import (
+    ComparablePlan,
+    Fingerprints,
+    PlanLevel,
+    comparable,
+    fingerprints,
+    in_common_form,
+    own_logic,
+)
 from pgversus.plans.matching import NodeMatching, match
-from pgversus.plans.plan import Plan
+from pgversus.plans.plan import Plan, own
+
+_UPPER = 0.975
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeChange:
+    """The increase in the time of some nodes, in seconds of EXPLAIN's instrumentation; negative if they are faster."""
+
+    seconds: float
+    error_s: float | None
+    """Half the width of the 95 % interval from several executions of both plans; None if one was executed once."""
+
+    @property
+    def is_noise(self) -> bool:
+        """Whether the change is within the spread of the executions."""
+        return self.error_s is not None and abs(self.seconds) <= self.error_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeSplit:
-    """The increase in time of nodes, in seconds of EXPLAIN's instrumentation; negative if they became faster."""
+    """The increase in execution time, in three parts."""
 
-    changed_s: float
-    """Nodes in only one plan, or with different operators, conditions or keys."""
-    unchanged_s: float
-    unexplained_s: float
-    """Execution time outside all nodes: start and end, triggers, timing overhead."""
+    changed: TimeChange
+    """Nodes in only one plan, with different operators, conditions or keys, or that executed differently."""
+    unchanged: TimeChange
+    unexplained: TimeChange
+    """Outside all nodes: start and end, triggers, timing overhead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +67,8 @@ class PlanDifference:
 
 def difference(baseline: Plan, contender: Plan) -> PlanDifference:
     """Return the difference from baseline to contender, for plans of one statement on the same data."""
+    prints = fingerprints(baseline), fingerprints(contender)
+    baseline, contender = in_common_form(baseline, contender)
     one, other = comparable(baseline), comparable(contender)
     is_same_shape = one.shapes == other.shapes
     matching = _in_order(baseline) if is_same_shape else match(baseline, contender)
@@ -56,7 +85,7 @@ def difference(baseline: Plan, contender: Plan) -> PlanDifference:
     return PlanDifference(
         level=level,
         changes=(*operators, *conditions, *facts, *amounts),
-        fingerprints=(one.fingerprints, other.fingerprints),
+        fingerprints=prints,
         time=_time(one, other, matching),
         pairs=matching.pairs,
     )
@@ -79,16 +108,44 @@ def _in_order(plan: Plan) -> NodeMatching:
 def _time(one: ComparablePlan, other: ComparablePlan, matching: NodeMatching) -> TimeSplit | None:
     if not (one.plan.is_measured and other.plan.is_measured):
         return None
-    mine, theirs = ([amounts.time_s or 0.0 for amounts in side.own] for side in (one, other))
-    changed_s = sum(theirs[there] for there in matching.added) - sum(mine[place] for place in matching.removed)
-    unchanged_s = 0.0
-    for place, there in matching.pairs:
-        if without_place(one.logics[place]) == without_place(other.logics[there]):
-            unchanged_s += theirs[there] - mine[place]
-        else:
-            changed_s += theirs[there] - mine[place]
-    whole_s = _whole(other.plan) - _whole(one.plan)
-    return TimeSplit(changed_s=changed_s, unchanged_s=unchanged_s, unexplained_s=whole_s - changed_s - unchanged_s)
+    unchanged = [pair for pair in matching.pairs if _is_unchanged(one, other, *pair)]
+    mine = _parts_of_runs(one.plan, {place for place, _ in unchanged})
+    theirs = _parts_of_runs(other.plan, {there for _, there in unchanged})
+    changed, same, rest = (_change(was, now) for was, now in zip(mine, theirs, strict=True))
+    return TimeSplit(changed=changed, unchanged=same, unexplained=rest)
+
+
+def _parts_of_runs(plan: Plan, unchanged: set[int]) -> tuple[list[float], list[float], list[float]]:
+    """Return the seconds of changed nodes, unchanged nodes, and outside all nodes, for each execution."""
+    parts: tuple[list[float], list[float], list[float]] = ([], [], [])
+    for run in (plan, *plan.reruns):
+        if len(run.nodes) != len(plan.nodes):
+            # Planned differently this time.
+            continue
+        seconds = [amounts.time_s or 0.0 for amounts in own(run)]
+        same = sum(seconds[place] for place in unchanged)
+        together = sum(seconds)
+        for part, value in zip(parts, (together - same, same, _whole(run) - together), strict=True):
+            part.append(value)
+    return parts
+
+
+def _change(was: Sequence[float], now: Sequence[float]) -> TimeChange:
+    error_s = None
+    if len(was) > 1 and len(now) > 1:
+        from scipy.special import stdtrit  # noqa: PLC0415 - the import takes 0.3 s, which `--help` does not need
+
+        variance = statistics.variance(was) / len(was) + statistics.variance(now) / len(now)
+        error_s = float(stdtrit(len(was) + len(now) - 2, _UPPER)) * math.sqrt(variance)
+    return TimeChange(seconds=statistics.fmean(now) - statistics.fmean(was), error_s=error_s)
+
+
+def _is_unchanged(one: ComparablePlan, other: ComparablePlan, place: int, there: int) -> bool:
+    was, now = one.plan.nodes[place], other.plan.nodes[there]
+    if was.scope != now.scope or own_logic(was) != own_logic(now):
+        return False
+    mine, theirs = one.facts[place], other.facts[there]
+    return all(mine[name] == theirs[name] for name in mine.keys() & theirs.keys())
 
 
 def _whole(plan: Plan) -> float:

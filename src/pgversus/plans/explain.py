@@ -22,6 +22,7 @@ _TEXTS = (
     "Parent Relationship",
     "Subplan Name",
     "Relation Name",
+    "Schema",
     "Alias",
     "Index Name",
     "CTE Name",

@@ -141,15 +141,17 @@ class SubplanNames:
         """Return an expression with normalised names of subplans."""
         if "$" not in text and "Plan " not in text:
             return text
-        return _without_tests(outside_strings(text, self._renumber))
+        return outside_strings(text, self._renumber)
 
     def _renumber(self, text: str) -> str:
         numbered = _REFERENCE.sub(lambda match: f"{match[1]} {self._numbers.get(match[2], match[2])}", text)
         return _PARAMETER.sub(lambda match: self._returned.get(match[0], match[0]), numbered)
 
 
-def _without_tests(text: str) -> str:
+def without_tests(text: str) -> str:
     """Replace `(ANY (a = (SubPlan 1).col1))` by `(SubPlan 1)`; the same for ALL, rows, EXISTS and ARRAY."""
+    if "Plan " not in text:
+        return text
     pieces, done = [], 0
     while (match := _TEST.search(text, done)) is not None:
         end = closing(text, match.start())

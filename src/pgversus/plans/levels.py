@@ -2,11 +2,11 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from pgversus.plans.expressions import is_generated
-from pgversus.plans.plan import Fact, OperatorFamily, OwnWork, Plan, PlanNode, own
+from pgversus.plans.expressions import bare, without_tests
+from pgversus.plans.plan import INIT_PLAN, Fact, OperatorFamily, OwnWork, Plan, PlanNode, own
 
 _DIGITS = 16
 SPILLED = "Spilled"
@@ -15,8 +15,6 @@ _OF_ONE_PROCESS = ("Sort Method", "Sort Space Type", "HashAgg Batches")
 # EXPLAIN reports these for the leader of parallel workers; they depend on which rows it happened to process.
 
 _NEXT = "\x1f"
-_PARTS_OF_PLACE = 2
-# Depth and role come first.
 
 
 class PlanLevel(StrEnum):
@@ -39,7 +37,7 @@ class Fingerprints:
     shape: str
     """Operators, join types, relations, indexes, and their order."""
     logic: str
-    """The shape with conditions and keys."""
+    """The shape with conditions and keys, but without the tests of subplans, which majors up to 16 do not print."""
     behaviour: str | None
     """The logic with behaviour; None for a plan that was not executed. It depends on what a major reports, so plans are
     compared by facts instead."""
@@ -58,16 +56,6 @@ class ComparablePlan:
     facts: Sequence[Mapping[str, Fact]]
     """The facts of each node, including whether it spilled, if reported."""
 
-    @property
-    def fingerprints(self) -> Fingerprints:
-        """The fingerprints of the whole plan."""
-        went = [f"{logic} {sorted(facts.items())}" for logic, facts in zip(self.logics, self.facts, strict=True)]
-        return Fingerprints(
-            shape=_digest(self.shapes),
-            logic=_digest(self.logics),
-            behaviour=_digest(went) if self.plan.is_measured else None,
-        )
-
 
 def comparable(plan: Plan) -> ComparablePlan:
     """Prepare a plan for comparison."""
@@ -75,57 +63,117 @@ def comparable(plan: Plan) -> ComparablePlan:
     return ComparablePlan(
         plan=plan,
         shapes=[_shape(node) for node in plan.nodes],
-        logics=[_logic(node) for node in plan.nodes],
+        logics=[f"{_place(node)}{_NEXT}{own_logic(node)}" for node in plan.nodes],
         own=mine,
         facts=_facts(plan, mine),
     )
 
 
+def in_common_form(one: Plan, other: Plan) -> tuple[Plan, Plan]:
+    """Return two plans without what only one of them prints: tests of subplans (since 17), schemas (VERBOSE)."""
+    plans = one, other
+    if not all(_prints_tests(plan) for plan in plans):
+        plans = _without_tests(one), _without_tests(other)
+    if not all(_prints_schemas(plan) for plan in plans):
+        plans = _without_schemas(plans[0]), _without_schemas(plans[1])
+    return plans
+
+
+def fingerprints(plan: Plan) -> Fingerprints:
+    """Return the fingerprints of a plan."""
+    one = comparable(_without_schemas(_without_tests(plan)))
+    went = [f"{logic} {sorted(facts.items())}" for logic, facts in zip(one.logics, one.facts, strict=True)]
+    return Fingerprints(
+        shape=_digest(one.shapes), logic=_digest(one.logics), behaviour=_digest(went) if plan.is_measured else None
+    )
+
+
+def is_same_logic(one: Plan, other: Plan) -> bool:
+    """Return whether the planner chose the same plan."""
+    mine, theirs = map(comparable, in_common_form(one, other))
+    return mine.logics == theirs.logics
+
+
+def own_logic(node: PlanNode) -> str:
+    """Return the operator, relation, conditions and keys of a node, without its position and subplan."""
+    return f"{_operator(node)}{_NEXT}{sorted(node.conditions.items())}{_NEXT}{sorted(node.keys.items())}"
+
+
 def _shape(node: PlanNode) -> str:
-    # Generated aliases carry no information beyond the relation.
-    alias = "" if node.alias is None or is_generated(node.alias, node.relation) else node.alias
-    where = f"{node.depth}{_NEXT}{node.role}{_NEXT}{node.scope}"
-    return f"{where}{_NEXT}{node.op}{_NEXT}{node.detail}{_NEXT}{node.relation}{_NEXT}{alias}{_NEXT}{node.indexes}"
+    return f"{_place(node)}{_NEXT}{_operator(node)}"
 
 
-def _logic(node: PlanNode) -> str:
-    return f"{_shape(node)}{_NEXT}{sorted(node.conditions.items())}{_NEXT}{sorted(node.keys.items())}"
+def _place(node: PlanNode) -> str:
+    return f"{node.depth}{_NEXT}{node.role}{_NEXT}{node.scope}"
 
 
-def is_same_but_for_sorts(one: ComparablePlan, other: ComparablePlan) -> bool:
+def _operator(node: PlanNode) -> str:
+    parts = node.op, node.detail, node.schema, node.relation, node.own_alias, node.indexes
+    return _NEXT.join(map(str, parts))
+
+
+def _prints_tests(plan: Plan) -> bool:
+    return any(_node_without_tests(node) != node for node in plan.nodes)
+
+
+def _without_tests(plan: Plan) -> Plan:
+    if not _prints_tests(plan):
+        return plan
+    return replace(plan, nodes=tuple(_node_without_tests(node) for node in plan.nodes))
+
+
+def _node_without_tests(node: PlanNode) -> PlanNode:
+    return replace(
+        node,
+        conditions={
+            name: tuple(sorted({bare(without_tests(f"({text})")) for text in texts}))
+            for name, texts in node.conditions.items()
+        },
+        keys={name: tuple(map(without_tests, texts)) for name, texts in node.keys.items()},
+    )
+
+
+def _prints_schemas(plan: Plan) -> bool:
+    return any(node.schema for node in plan.nodes)
+
+
+def _without_schemas(plan: Plan) -> Plan:
+    if not _prints_schemas(plan):
+        return plan
+    return replace(plan, nodes=tuple(replace(node, schema="") for node in plan.nodes))
+
+
+def is_same_but_for_sorts(one: Plan, other: Plan) -> bool:
     """Return whether the plans differ only in sorts: all other operators, conditions and keys are equal.
 
     A newer planner may know that rows are already ordered where an older one sorts them.
     """
-    return _without_sorts(one) == _without_sorts(other)
+    mine, theirs = in_common_form(one, other)
+    return _without_sorts(mine) == _without_sorts(theirs)
 
 
-def _without_sorts(one: ComparablePlan) -> list[tuple[int, str]]:
+def _without_sorts(plan: Plan) -> list[tuple[int, str, str]]:
     depths: list[int] = []
     found = []
-    for node, logic in zip(one.plan.nodes, one.logics, strict=True):
+    for node in plan.nodes:
         is_sort = node.family is OperatorFamily.SORT
         # Skip sorts when counting depths.
         depth = 0 if node.parent is None else depths[node.parent] + 1
         depths.append(depth - 1 if is_sort else depth)
         if not is_sort:
-            found.append((depth, without_place(logic)))
+            found.append((depth, node.scope, own_logic(node)))
     return found
-
-
-def without_place(logic: str) -> str:
-    """Return a node's logic and subplan without its position. logic: from ComparablePlan."""
-    return logic.split(_NEXT, _PARTS_OF_PLACE)[-1]
 
 
 def _facts(plan: Plan, mine: Sequence[OwnWork]) -> list[dict[str, Fact]]:
     found: list[dict[str, Fact]] = []
-    by_many: list[bool] = []
-    for node, amounts in zip(plan.nodes, mine, strict=True):
-        above = None if node.parent is None else plan.nodes[node.parent]
-        by_many.append(above is not None and (above.family is OperatorFamily.GATHER or by_many[node.parent or 0]))
-        facts = {name: fact for name, fact in node.facts.items() if not (by_many[-1] and name in _OF_ONE_PROCESS)}
-        if amounts.temp_blocks is not None and node.measured.loops:
+    # Files of an InitPlan count at whichever node runs it first, so those of all others are not known.
+    init_plans = {
+        node.scope for node in plan.nodes if node.scope.startswith(INIT_PLAN) and (node.measured.temp_blocks or 0) > 0
+    }
+    for node, in_workers, amounts in zip(plan.nodes, plan.in_workers(), mine, strict=True):
+        facts = {name: fact for name, fact in node.facts.items() if not (in_workers and name in _OF_ONE_PROCESS)}
+        if amounts.temp_blocks is not None and node.measured.loops and not init_plans - {node.scope}:
             facts[SPILLED] = amounts.temp_blocks > 0
         found.append(facts)
     return found

@@ -4,9 +4,11 @@ Tree edit distance is not suitable: what matters is where each relation went, an
 to a join has moved across the whole tree.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 
+from pgversus.plans.levels import own_logic
 from pgversus.plans.plan import Plan, PlanNode
 
 _ALIKE = 0.5
@@ -16,12 +18,15 @@ _MOST_PAIRS = 20_000
 
 _Key = Callable[[PlanNode], Hashable | None]
 # Nodes with equal keys match; None matches no node.
+
+
+# Two reads of a table with different aliases are never the same.
 _OF_READERS: Sequence[_Key] = (
-    lambda node: (node.scope, node.relation, node.alias) if node.relation else None,
-    lambda node: (node.relation, node.alias) if node.relation else None,
-    lambda node: (node.scope, node.relation) if node.relation else None,
-    lambda node: node.relation,
-    lambda node: (node.scope, node.op),
+    # Several reads of a table may have no alias of their own; those that are unchanged match first.
+    lambda node: (node.scope, node.relation, node.own_alias, own_logic(node)) if node.relation else None,
+    lambda node: (node.scope, node.relation, node.own_alias) if node.relation else None,
+    lambda node: (node.relation, node.own_alias) if node.relation else None,
+    lambda node: None if node.relation else (node.scope, node.op),
 )
 
 
@@ -33,20 +38,23 @@ class NodeMatching:
     """In the order of the baseline's plan."""
     removed: tuple[int, ...]
     added: tuple[int, ...]
+    below: tuple[Sequence[int], Sequence[int]] = ((), ())
+    """For each node of both plans, a bit set of the reading nodes at or below it. Matched nodes have the same bit."""
 
 
 def match(baseline: Plan, contender: Plan) -> NodeMatching:
     """Match the nodes of two plans that do the same work.
 
-    Reading nodes are matched first, by scope, relation and alias, then by fewer and fewer of these. Nodes above them
-    are matched by operator and the reading nodes below, then by operator family and the same nodes, and finally by
-    family if at least half of the reading nodes below are common.
+    Reading nodes are matched first, by scope, relation and alias, then without the scope. Nodes above them are matched
+    by operator and the reading nodes below, then by operator family and the same nodes. Remaining nodes with the same
+    operator, conditions and keys are matched if at least half of the reading nodes below are common.
     """
     sides = _Side(baseline), _Side(contender)
     for key in _OF_READERS:
-        _pair(*sides, key, is_reader=True)
+        _pair(*sides, key)
+    numbers = count(len(sides[0].found))
     for side in sides:
-        side.spread()
+        side.spread(numbers)
     one, other = sides
     _pair_above(one, other, lambda side, place: (side.nodes[place].op, side.nodes[place].scope, side.below[place]))
     _pair_above(one, other, lambda side, place: (side.nodes[place].family, side.nodes[place].scope, side.below[place]))
@@ -55,6 +63,7 @@ def match(baseline: Plan, contender: Plan) -> NodeMatching:
         pairs=tuple(sorted(one.found.items())),
         removed=tuple(place for place in range(len(one.nodes)) if place not in one.found),
         added=tuple(place for place in range(len(other.nodes)) if place not in other.found),
+        below=(one.below, other.below),
     )
 
 
@@ -66,9 +75,9 @@ class _Side:
         self.found: dict[int, int] = {}
         """Positions in the other plan, by position in this one."""
         self.below: list[int] = []
-        """A bit set per node of the matched pairs of reading nodes at or below it."""
+        """A bit set per node of the reading nodes at or below it."""
         self._readers: dict[int, int] = {}
-        # Numbers of matched pairs, by position.
+        # Bits of reading nodes, by position; both nodes of a pair have the same.
 
     def is_reader(self, place: int) -> bool:
         """Return whether the node reads data: it has no nodes below it except its own subplans."""
@@ -82,11 +91,13 @@ class _Side:
         if number is not None:
             self._readers[place] = number
 
-    def spread(self) -> None:
-        """Compute the bit sets after reading nodes are matched."""
+    def spread(self, numbers: Iterator[int]) -> None:
+        """Compute the bit sets after reading nodes are matched. numbers: free bits, for nodes without a match."""
         self.below = [0] * len(self.nodes)
         for place in range(len(self.nodes) - 1, -1, -1):
-            if place in self._readers:
+            if self.is_reader(place):
+                if place not in self._readers:
+                    self._readers[place] = next(numbers)
                 self.below[place] |= 1 << self._readers[place]
             parent = self.nodes[place].parent
             if parent is not None:
@@ -96,10 +107,10 @@ class _Side:
         return [place for place in range(len(self.nodes)) if place not in self.found]
 
 
-def _pair(one: _Side, other: _Side, key: _Key, *, is_reader: bool) -> None:
+def _pair(one: _Side, other: _Side, key: _Key) -> None:
     def keyed(side: _Side) -> Iterable[tuple[Hashable, int]]:
         for place in side.left():
-            if side.is_reader(place) is is_reader and (found := key(side.nodes[place])) is not None:
+            if side.is_reader(place) and (found := key(side.nodes[place])) is not None:
                 yield found, place
 
     for place, place_there in _in_turn(keyed(one), keyed(other)):
@@ -139,7 +150,8 @@ def _pair_alike(one: _Side, other: _Side) -> None:
         candidates = [(place, there) for place in left for there in left_there]
     ranked = []
     for place, there in candidates:
-        if one.nodes[place].family is not other.nodes[there].family:
+        # Any other pair would be called a change of one node into another.
+        if own_logic(one.nodes[place]) != own_logic(other.nodes[there]):
             continue
         mine, theirs = one.below[place], other.below[there]
         alike = (mine & theirs).bit_count() / (mine | theirs).bit_count()

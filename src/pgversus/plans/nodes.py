@@ -73,18 +73,19 @@ class Bitmap:
 
     indexes: str
     """`a_idx`, or `BitmapOr(a_idx, b_idx)`."""
-    conditions: tuple[str, ...]
-    """The condition of each index, as printed by EXPLAIN."""
+    condition: str
+    """The conditions of all indexes, as EXPLAIN would print a single one: `((a = 1) OR (b = 2))`."""
 
 
 def bitmap_below(raw: Mapping[str, Any]) -> Bitmap | None:
     """Return the bitmap of a bitmap heap scan; None for other nodes."""
     if raw["Node Type"] != _HEAP:
         return None
-    parts = filter(is_part, raw.get("Plans", []))
-    conditions: list[str] = []
-    indexes = ", ".join([_indexes(part, conditions) for part in parts])
-    return Bitmap(indexes=indexes, conditions=tuple(conditions))
+    parts = [_part(part) for part in raw.get("Plans", []) if is_part(part)]
+    return Bitmap(
+        indexes=", ".join(part.indexes for part in parts),
+        condition=next((part.condition for part in parts if part.condition), ""),
+    )
 
 
 def is_part(raw: Mapping[str, Any]) -> bool:
@@ -92,13 +93,16 @@ def is_part(raw: Mapping[str, Any]) -> bool:
     return raw["Node Type"] in _PARTS
 
 
-def _indexes(raw: Mapping[str, Any], conditions: list[str]) -> str:
+def _part(raw: Mapping[str, Any]) -> Bitmap:
     if raw["Node Type"] == _INDEX:
-        if "Index Cond" in raw:
-            conditions.append(str(raw["Index Cond"]))
-        return str(raw.get("Index Name", ""))
-    inner = ", ".join([_indexes(part, conditions) for part in raw.get("Plans", [])])
-    return f"{raw['Node Type']}({inner})"
+        return Bitmap(indexes=str(raw.get("Index Name", "")), condition=str(raw.get("Index Cond", "")))
+    parts = [_part(part) for part in raw.get("Plans", [])]
+    word = " OR " if raw["Node Type"] == "BitmapOr" else " AND "
+    conditions = word.join(part.condition for part in parts if part.condition)
+    return Bitmap(
+        indexes=f"{raw['Node Type']}({', '.join(part.indexes for part in parts)})",
+        condition=f"({conditions})" if conditions else "",
+    )
 
 
 _CONDITIONS = ("Cond", "Filter", "Order By", "Run Condition")
@@ -109,16 +113,18 @@ _CALLS = ("Function Call", "Table Function Call")
 _READ = ("Relation Name", "CTE Name", "Function Name", "Table Function Name", "Tuplestore Name")
 _DETAILS = ("Scan Direction", "Sampling Method", "Conflict Resolution")
 _USUAL_DETAILS = ("Forward", "NoMovement")
+_TEMPORARY = "pg_temp"
+_STOPPING_JOINS = ("Semi", "Anti")
 _FACTS = (
     "Sort Method",
     "Sort Space Type",
     "Hash Batches",
     "HashAgg Batches",
     "Planned Partitions",
-    "Cache Mode",
-    "Workers Planned",
     "Subplans Removed",
 )
+_CHOICES = ("Cache Mode", "Workers Planned")
+# The planner's, like keys.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,6 +197,7 @@ def _node(node: RawNode, spelling: Expressions) -> PlanNode:
         role=str(raw.get("Parent Relationship", "")),
         scope=node.scope,
         relation=_relation(raw),
+        schema=_schema(raw),
         alias=None if raw.get("Alias") is None else str(raw["Alias"]),
         indexes=node.bitmap.indexes if node.bitmap is not None else str(raw.get("Index Name", "")),
         detail=_detail(raw),
@@ -199,11 +206,18 @@ def _node(node: RawNode, spelling: Expressions) -> PlanNode:
         facts=_facts(raw),
         measured=measured(raw),
         estimated_rows=float(raw.get("Plan Rows", 0)),
+        stops_early=raw.get("Inner Unique") is True or raw.get("Join Type") in _STOPPING_JOINS,
     )
 
 
 def _relation(raw: Mapping[str, Any]) -> str | None:
     return next((str(raw[name]) for name in _READ if raw.get(name) is not None), None)
+
+
+def _schema(raw: Mapping[str, Any]) -> str:
+    name = str(raw.get("Schema", ""))
+    # Numbered by session.
+    return _TEMPORARY if name.startswith(_TEMPORARY) else name
 
 
 def _detail(raw: Mapping[str, Any]) -> str:
@@ -215,9 +229,8 @@ def _conditions(node: RawNode, spelling: Expressions) -> dict[str, tuple[str, ..
     for name, value in node.raw.items():
         if name.endswith(_CONDITIONS) and name != _RECHECK and isinstance(value, str):
             found[name] = spelling.conjuncts(value)
-    if node.bitmap is not None and node.bitmap.conditions:
-        parts = [part for text in node.bitmap.conditions for part in spelling.conjuncts(text)]
-        found["Index Cond"] = tuple(sorted(parts))
+    if node.bitmap is not None and node.bitmap.condition:
+        found["Index Cond"] = spelling.conjuncts(node.bitmap.condition)
     return found
 
 
@@ -229,6 +242,7 @@ def _keys(raw: Mapping[str, Any], spelling: Expressions) -> dict[str, tuple[str,
             found[name] = (spelling.respell(value),)
         elif isinstance(value, list):
             found[name] = tuple(spelling.respell(str(part)) for part in value)
+    found |= {name: (str(raw[name]),) for name in _CHOICES if raw.get(name) is not None}
     if sets := raw.get("Grouping Sets"):
         found["Grouping Sets"] = tuple(spelling.respell(text) for text in _grouping_sets(sets))
     return found

@@ -1,5 +1,7 @@
 """A plan: nodes in EXPLAIN's order, normalised across major versions, with measurements."""
 
+import re
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -7,6 +9,11 @@ from typing import Any
 
 MAIN = "main"
 """The scope of nodes outside all subplans."""
+INIT_PLAN = "InitPlan "
+"""The beginning of the scope of an InitPlan."""
+CTE_SCAN = "CTE Scan"
+
+_NUMBERED = re.compile(r"_\d+\Z")
 
 Fact = str | int | float | bool | None
 
@@ -38,7 +45,7 @@ class NodeMeasurement:
     rows_removed: float | None = None
     """Rows read and discarded by a condition, over all loops."""
     time_s: float | None = None
-    """Time measured by EXPLAIN ANALYZE, over all loops."""
+    """Time measured by EXPLAIN ANALYZE, over all loops of all processes."""
     blocks: float | None = None
     """Blocks of tables and indexes, read or found in buffers."""
     temp_blocks: float | None = None
@@ -63,6 +70,8 @@ class PlanNode:
     """MAIN, `CTE name`, `InitPlan 1`, `SubPlan 2`; numbered in the order of the plan."""
     relation: str | None
     """The table, CTE or function that the node reads."""
+    schema: str
+    """Of the relation; empty without VERBOSE."""
     alias: str | None
     indexes: str
     """The index that the node reads, or a combination of several: `BitmapOr(a_idx, b_idx)`."""
@@ -71,12 +80,14 @@ class PlanNode:
     conditions: Mapping[str, tuple[str, ...]]
     """Conditions by heading (Filter, Index Cond, ...), split at AND, normalised, sorted."""
     keys: Mapping[str, tuple[str, ...]]
-    """Keys by heading (Sort Key, Group Key, ...), in order."""
+    """Keys by heading (Sort Key, Group Key, ...), in order, and other choices of the planner (Workers Planned)."""
     facts: Mapping[str, Fact]
     """Behaviour: sort method, batches, spills. Facts that a major does not report are missing."""
     measured: NodeMeasurement
     estimated_rows: float
     """Rows per loop, estimated by the planner."""
+    stops_early: bool = False
+    """Whether a join stops reading its inner side at the first match."""
 
     @property
     def target(self) -> str:
@@ -86,10 +97,24 @@ class PlanNode:
         return self.relation if self.alias in (None, self.relation) else f"{self.relation} {self.alias}"
 
     @property
+    def own_alias(self) -> str:
+        """The alias that the statement gives; empty for none. PostgreSQL numbers repeated ones (t_1)."""
+        if self.alias is None or self.alias == self.relation:
+            return ""
+        given = _NUMBERED.sub("", self.alias)
+        return "" if given == self.relation else given
+
+    @property
     def text(self) -> str:
         """The node as in EXPLAIN's text format: `Index Scan using t_pkey on t`."""
         using = f" using {self.indexes}" if self.indexes else ""
         return f"{self.op}{using} on {self.target}" if self.target else f"{self.op}{using}"
+
+
+_BLOCKING = ("Aggregate", "Hash", "Sort")
+# The last words of operators that read everything before they return a row; those of _LAZY do not.
+_LAZY = ("Incremental Sort", "GroupAggregate", "MixedAggregate")
+_STOPPING = ("Limit", "Merge", "Recursive Union")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +132,11 @@ class Plan:
     jit_functions: int | None = None
     query: str | None = None
     """The statement, in entries of auto_explain."""
+    reruns: tuple["Plan", ...] = ()
+    """Further executions."""
+    index_keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The keys of the server's indexes, as in an ORDER BY for which a forward scan needs no sort. EXPLAIN does not
+    print them."""
 
     @property
     def root(self) -> PlanNode:
@@ -117,6 +147,46 @@ class Plan:
     def is_measured(self) -> bool:
         """Whether the plan was executed, with ANALYZE."""
         return self.root.measured.loops is not None
+
+    def in_workers(self) -> list[bool]:
+        """Return for each node whether parallel workers run it, so that their number multiplies its executions."""
+        found: list[bool] = []
+        for node in self.nodes:
+            above = None if node.parent is None else self.nodes[node.parent]
+            is_below = above is not None and above.family is OperatorFamily.GATHER and node.role != "InitPlan"
+            found.append(is_below or (above is not None and found[node.parent or 0]))
+        return found
+
+    def read_to_the_end(self) -> list[bool]:
+        """Return for each node whether it surely returned all of its rows, so that its estimate can be judged.
+
+        A Limit, a Merge Join, a semi-join or the user of a subplan may stop before.
+        """
+        found: list[bool] = []
+        for node in self.nodes:
+            if node.parent is None:
+                found.append(True)
+                continue
+            above = self.nodes[node.parent]
+            if node.scope != above.scope:
+                found.append(False)
+            elif above.op.endswith(_BLOCKING) and not above.op.endswith(_LAZY):
+                found.append(True)
+            else:
+                found.append(found[node.parent] and not self._may_stop(above, node))
+        return found
+
+    def _may_stop(self, above: PlanNode, node: PlanNode) -> bool:
+        """Return whether a node may stop reading the one below it."""
+        if above.op.startswith(_STOPPING) or "Run Condition" in above.conditions:
+            return True
+        if above.family is not OperatorFamily.JOIN:
+            return False
+        if node.role == "Inner":
+            return above.stops_early
+        # With no rows on the inner side, a join may not read its outer side.
+        inner = (self.nodes[child] for child in above.children if self.nodes[child].role == "Inner")
+        return any(not other.measured.rows for other in inner)
 
     def below(self, place: int) -> Iterator[int]:
         """Yield the positions of all nodes below a node."""
@@ -134,7 +204,7 @@ _HUNDREDTHS = 0.005
 _REMOVED = ("Rows Removed by Filter", "Rows Removed by Join Filter", "Rows Removed by Index Recheck")
 _BLOCKS = ("Shared Hit Blocks", "Shared Read Blocks", "Local Hit Blocks", "Local Read Blocks")
 _CTE = "CTE "
-_INIT_PLAN = "InitPlan "
+_INIT_PLAN_RESULT = re.compile(r"\((InitPlan [^\s()]+)\)")
 
 
 def measured(raw: Mapping[str, Any]) -> NodeMeasurement:
@@ -171,53 +241,86 @@ class OwnWork:
 def own(plan: Plan) -> list[OwnWork]:
     """Return the own work of each node, in the order of the plan.
 
-    The work of a CTE is subtracted in equal parts from the nodes that scan it, because these run it, and not from the
-    node under which it is printed. The work of an InitPlan is not subtracted from any node, because EXPLAIN does not
-    report which node ran it. Results are not negative: clocks that are read for each row do not add up.
+    The work of a CTE is subtracted from the nodes that scan it, because these run it, and not from the node under which
+    it is printed; first from the node with the largest amount, which has run most of it. The work of an InitPlan is
+    subtracted from the first node that uses its result. The times of nodes below a Gather are parts of the Gather's
+    time, since their processes run at once. Results are not negative: clocks that are read for each row do not add up.
     """
-    scans = _scans_of_ctes(plan)
-    seconds = _left(plan, [node.measured.time_s for node in plan.nodes], scans)
-    blocks = _left(plan, [node.measured.blocks for node in plan.nodes], scans)
-    temporary = _left(plan, [node.measured.temp_blocks for node in plan.nodes], scans)
+    runners = _runners(plan)
+    seconds = _in_wall_time(plan, _left(plan, [node.measured.time_s for node in plan.nodes], runners))
+    blocks = _left(plan, [node.measured.blocks for node in plan.nodes], runners)
+    temporary = _left(plan, [node.measured.temp_blocks for node in plan.nodes], runners)
     return [
         OwnWork(time_s=time_s, blocks=read, temp_blocks=written)
         for time_s, read, written in zip(seconds, blocks, temporary, strict=True)
     ]
 
 
-def _left(plan: Plan, whole: Sequence[float | None], scans: Mapping[str, Sequence[int]]) -> list[float | None]:
-    """Return the amounts of each node without contained amounts. scans: positions of scans by CTE."""
+def _left(plan: Plan, whole: Sequence[float | None], runners: Mapping[int, Sequence[int]]) -> list[float | None]:
+    """Return the amounts of each node without contained amounts. runners: of the top nodes of CTEs and InitPlans."""
     left = list(whole)
-    # Amounts to subtract in equal parts from scans of a CTE, by its name.
-    of_ctes: dict[str, float] = {}
-    for node, amount in zip(plan.nodes, whole, strict=True):
-        if node.parent is None or amount is None:
+    for place, amount in enumerate(whole):
+        parent = plan.nodes[place].parent
+        if parent is None or amount is None:
             continue
-        is_top = plan.nodes[node.parent].scope != node.scope
-        if is_top and node.scope.startswith(_CTE):
-            name = node.scope.removeprefix(_CTE)
-            of_ctes[name] = of_ctes.get(name, 0.0) + amount
-        elif not (is_top and node.scope.startswith(_INIT_PLAN)):
-            _take(left, node.parent, amount)
-    for name, amount in of_ctes.items():
-        places = scans.get(name, ())
-        for place in places:
-            _take(left, place, amount / len(places))
+        rest = amount
+        for one in sorted(runners.get(place, (parent,)), key=lambda one: -(left[one] or 0.0)):
+            before = left[one]
+            if before is not None:
+                left[one] = max(0.0, before - rest) if place in runners else before - rest
+                rest = max(0.0, rest - before)
     return [None if amount is None else max(0.0, amount) for amount in left]
 
 
-def _take(left: list[float | None], place: int, amount: float) -> None:
-    before = left[place]
-    if before is not None:
-        left[place] = before - amount
+def _runners(plan: Plan) -> dict[int, Sequence[int]]:
+    """Return the nodes that run each CTE and InitPlan, by the position of its top node."""
+    scans, uses = _scans_of_ctes(plan), _uses_of_init_plans(plan)
+    found: dict[int, Sequence[int]] = {}
+    for place, node in enumerate(plan.nodes):
+        if node.parent is None or plan.nodes[node.parent].scope == node.scope:
+            continue
+        if node.scope.startswith(_CTE):
+            found[place] = scans.get(node.scope.removeprefix(_CTE), ())
+        elif node.scope.startswith(INIT_PLAN):
+            first = bisect_left(uses.get(node.scope, ()), node.parent)
+            found[place] = uses.get(node.scope, ())[first : first + 1] or (node.parent,)
+    return found
 
 
 def _scans_of_ctes(plan: Plan) -> dict[str, list[int]]:
-    scans: dict[str, list[int]] = {}
+    """Return the positions of the nodes that scan each CTE, by its name."""
+    found: dict[str, list[int]] = {}
     for place, node in enumerate(plan.nodes):
-        if node.op == "CTE Scan" and node.relation is not None:
-            scans.setdefault(node.relation, []).append(place)
-    return scans
+        if node.op == CTE_SCAN and node.relation is not None:
+            found.setdefault(node.relation, []).append(place)
+    return found
+
+
+def _uses_of_init_plans(plan: Plan) -> dict[str, list[int]]:
+    """Return the positions of the nodes that use the result of each InitPlan, by its scope."""
+    found: dict[str, list[int]] = {}
+    for place, node in enumerate(plan.nodes):
+        texts = (text for texts in (*node.conditions.values(), *node.keys.values()) for text in texts)
+        for name in {name for text in texts for name in _INIT_PLAN_RESULT.findall(text)}:
+            if name != node.scope:
+                found.setdefault(name, []).append(place)
+    return found
+
+
+def _in_wall_time(plan: Plan, seconds: Sequence[float | None]) -> list[float | None]:
+    """Return the own times of nodes with those below each Gather scaled down to its whole time."""
+    found = list(seconds)
+    in_workers = plan.in_workers()
+    for place, node in enumerate(plan.nodes):
+        whole = node.measured.time_s
+        if node.family is not OperatorFamily.GATHER or whole is None:
+            continue
+        together = {other: own_s for other in plan.below(place) if in_workers[other] and (own_s := found[other])}
+        total = sum(together.values())
+        for other, own_s in together.items():
+            found[other] = own_s * min(1.0, whole / total)
+        found[place] = max(0.0, whole - total)
+    return found
 
 
 def _number(raw: Mapping[str, Any], name: str) -> float | None:

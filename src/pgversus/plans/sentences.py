@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 
-from pgversus.plans.changes import Change, ChangeKind
+from pgversus.plans.changes import Change, ChangeKind, is_only_order
 from pgversus.plans.difference import PlanDifference
 from pgversus.plans.levels import PlanLevel
 from pgversus.text.translation import N_, _
@@ -85,6 +85,21 @@ def _keys(change: Change) -> str:
     return _("{key} of {node} was {was}, now {now}", key=change.name, **_sides(change))
 
 
+def _spill_gone(change: Change) -> str:
+    return _(
+        "{node} no longer writes temporary files (it wrote {amount})", node=change.node, amount=_blocks(change.was)
+    )
+
+
+def _spill_new(change: Change) -> str:
+    return _("{node} now spills to temporary files ({amount})", node=change.node, amount=_blocks(change.now))
+
+
+def _blocks(value: str | float | None) -> str:
+    text = number(value)
+    return _("1 block") if text == "1" else _("{number} blocks", number=text)
+
+
 def _sides(change: Change) -> dict[str, object]:
     return {"node": change.node, "was": change.was, "now": change.now}
 
@@ -97,6 +112,10 @@ _SENTENCES: Mapping[ChangeKind, Callable[[Change], str]] = {
     ChangeKind.SUBPLAN_PULLED_UP: _pulled_up,
     ChangeKind.SUBPLAN_PUSHED_DOWN: _pushed_down,
     ChangeKind.JOIN: lambda c: _("{was} is now a {now}", was=c.was, now=c.now),
+    ChangeKind.JOIN_SIDES: lambda c: _(
+        "the sides of {node} are swapped: the outer side was {was}, now {now}", **_sides(c)
+    ),
+    ChangeKind.SUBPLAN_KIND: lambda c: _("the subplan over {node} was {was}, now {now}", **_sides(c)),
     ChangeKind.ACCESS: lambda c: _("{old_access} is now {new_access}", old_access=c.was, new_access=c.now),
     ChangeKind.OPERATOR: lambda c: _("{was} is now {now}", was=c.was, now=c.now),
     ChangeKind.ORDER_FROM_INDEX: lambda c: _(
@@ -122,8 +141,8 @@ _SENTENCES: Mapping[ChangeKind, Callable[[Change], str]] = {
         "{key} of {node} was {was}, now {now}: same columns, different order", key=c.name, **_sides(c)
     ),
     ChangeKind.KEYS: _keys,
-    ChangeKind.SPILL_GONE: lambda c: _("{node} no longer writes temporary files", node=c.node),
-    ChangeKind.SPILL_NEW: lambda c: _("{node} now spills to temporary files", node=c.node),
+    ChangeKind.SPILL_GONE: _spill_gone,
+    ChangeKind.SPILL_NEW: _spill_new,
     ChangeKind.FACT: lambda c: _("{key} of {node} was {was}, now {now}", key=c.name, **_sides(c)),
     ChangeKind.LOOPS: lambda c: _("{node} ran {was}, now {now}", node=c.node, was=_times(c.was), now=_times(c.now)),
     ChangeKind.ROWS: lambda c: _("{node} returned {was} rows, now {now}", **_numbers(c)),
@@ -141,16 +160,18 @@ _MOST_ALIKE = 3
 """Maximum number of sentences shown that differ only in digits."""
 _HEADLINES = {
     PlanLevel.OPERATORS: N_("different plan: different operators"),
-    PlanLevel.CONDITIONS: N_("different plan: same operators, different conditions or keys"),
+    PlanLevel.CONDITIONS: N_("different plan: same operators, different conditions, keys or workers"),
     PlanLevel.BEHAVIOUR: N_("same plan, different execution"),
     PlanLevel.WORK: N_("same plan, different amounts of work"),
     PlanLevel.IDENTICAL: N_("same plan"),
 }
 
 
-def headline(level: PlanLevel) -> str:
+def headline(found: PlanDifference) -> str:
     """Describe the level of difference in one line."""
-    return _(_HEADLINES[level])
+    if found.level is PlanLevel.OPERATORS and is_only_order(found.changes):
+        return _("different plan: the same operators in a different order")
+    return _(_HEADLINES[found.level])
 
 
 def sentences(found: PlanDifference) -> list[str]:

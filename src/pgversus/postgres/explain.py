@@ -1,5 +1,6 @@
 """EXPLAIN: the plan of a statement, its result, and the statistics that it was planned with."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import resources
@@ -16,6 +17,7 @@ from pgversus.records.plans import Explained, PlannerSetting, RowsDigest, Statem
 _PLANNED = "EXPLAIN (VERBOSE, SETTINGS, FORMAT JSON) "
 _RUN = "EXPLAIN (ANALYZE, BUFFERS, VERBOSE, SETTINGS, WAL, FORMAT JSON) "
 """The same options on all majors. SERIALIZE and MEMORY of newer majors are omitted: they change what is timed."""
+_LONGEST_RERUNS_S = 5.0
 _NUMBERS = count(1)
 # Names of prepared statements: one that has failed stays until its session ends.
 _CUSTOM_PLANS = 5
@@ -24,16 +26,30 @@ plan_cache_mode)."""
 _HASH = "hashtextextended(pgversus_row::text, 0)::numeric"
 
 
-def explain(connection: Connection, statement: Statement, *, is_run: bool = True) -> Explained:
+def explain(connection: Connection, statement: Statement, *, is_run: bool = True, reruns: int = 0) -> Explained:
     """Return the plan of a statement, without and with execution; psycopg.Error if the server rejects it.
 
     The statement is really executed: the caller must begin a transaction and roll it back. A statement that the load
     prepares is prepared, and its plan is the one used from the sixth execution on.
-    is_run: False for the plan without execution.
+    is_run: False for the plan without execution. reruns: additional executions, whose effects are undone; fewer if they
+    take long.
     """
     with _prepared(connection, statement) as text:
         planned = _explained(connection, _PLANNED, text)
-        return Explained(planned=planned, run=_explained(connection, _RUN, text) if is_run else planned)
+        if not is_run:
+            return Explained(planned=planned, run=planned)
+        more_runs: list[str] = []
+        ends = time.monotonic() + _LONGEST_RERUNS_S
+        while len(more_runs) < reruns and time.monotonic() < ends:
+            with connection.transaction(force_rollback=True):
+                more_runs.append(_explained(connection, _RUN, text))
+        return Explained(planned=planned, run=_explained(connection, _RUN, text), more_runs=tuple(more_runs))
+
+
+def index_keys(connection: Connection) -> dict[str, tuple[str, ...]]:
+    """Return the keys of each ordered index by its name, as in an ORDER BY; without names that several indexes have."""
+    query = resources.files(__package__).joinpath("sql", "index_keys.sql").read_bytes()
+    return {name: tuple(keys) for name, keys in connection.execute(query)}
 
 
 def rows_digest(connection: Connection, statement: str) -> RowsDigest | None:

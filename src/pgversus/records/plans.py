@@ -152,6 +152,8 @@ class Explained:
     """Without running it."""
     run: str
     """With ANALYZE."""
+    more_runs: tuple[str, ...] = ()
+    """Further executions: a difference in time counts only if it is larger than the spread of these."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,6 +184,8 @@ class Captured:
     """Hash of the statistics from ANALYZE, by table."""
     settings: Mapping[str, PlannerSetting]
     """Planner settings, as in a session of the load."""
+    index_keys: Mapping[str, tuple[str, ...]]
+    """The keys of each index by its name, as in an ORDER BY that a forward scan fulfils; empty in older results."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

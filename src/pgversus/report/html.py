@@ -106,10 +106,10 @@ def _comparison(one: ComparedPlans) -> dict[str, object]:
         "statement": statement_text(one.statement),
         "labels": one.labels,
         "level": one.difference.level.value,
-        "headline": headline(one.difference.level),
+        "headline": headline(one.difference),
         "sentences": sentences(one.difference),
         "override": override_text(one),
-        "times": times(one) if one.difference.time is not None else "",
+        "times": times(one),
         "rows": plan_rows(one),
     }
 

@@ -246,13 +246,13 @@ def plans_markdown(answer: PlansAnswer) -> str:
 def _parts(one: ComparedPlans) -> Iterator[str]:
     baseline, contender = (escaped(label) for label in one.labels)
     yield f"### {escaped(statement_text(one.statement))}"
-    yield paragraph(f"{baseline} → {contender}: {headline(one.difference.level)}")
+    yield paragraph(f"{baseline} → {contender}: {headline(one.difference)}")
     if found := sentences(one.difference):
         yield "\n".join(f"- {escaped(text)}" for text in found)
     if undone := override_text(one):
         yield paragraph(undone)
-    if one.difference.time is not None:
-        yield paragraph(times(one))
+    if timing := times(one):
+        yield paragraph(timing)
     for label, plan in zip((baseline, contender), one.plans, strict=True):
         lines = visible("\n".join(plan_lines(plan)))
         # Longer than any run of backticks in the plan.

@@ -7,6 +7,7 @@ from typing import Any
 
 from pgversus.answers.plans import ComparedPlans, PlansAnswer, UnlikeStatistics
 from pgversus.plans.changes import ChangeKind
+from pgversus.plans.difference import TimeSplit
 from pgversus.plans.levels import PlanLevel
 from pgversus.plans.plan import MAIN, Plan, PlanNode, own
 from pgversus.plans.sentences import headline, sentences
@@ -44,12 +45,15 @@ def plan_warnings(answer: PlansAnswer) -> list[str]:
 
 def statistics_note(one: UnlikeStatistics) -> str:
     """Return the consequence of different statistics, as a sentence."""
+    values = {"tables": listed(one.tables), "baseline": one.labels[0], "contender": one.labels[1]}
+    if one.may_be_full:
+        return _(
+            "the statistics of {tables} differ between {baseline} and {contender}: plans may differ by chance (use "
+            "--full-statistics to make them equal)",
+            **values,
+        )
     return _(
-        "the statistics of {tables} differ between {baseline} and {contender}: plans may differ by chance (use "
-        "--full-statistics to make them equal)",
-        tables=listed(one.tables),
-        baseline=one.labels[0],
-        contender=one.labels[1],
+        "the statistics of {tables} differ between {baseline} and {contender}: plans may differ by chance", **values
     )
 
 
@@ -73,7 +77,7 @@ def _comparison(one: ComparedPlans) -> dict[str, Any]:
         "level": found.level.value,
         "same_plan": found.is_same_plan,
         "same_rows": one.same_rows,
-        "headline": headline(found.level),
+        "headline": headline(found),
         "sentences": sentences(found),
         "undone_by": None
         if one.undone_by is None
@@ -90,10 +94,16 @@ def _comparison(one: ComparedPlans) -> dict[str, Any]:
         "fingerprints": {
             name: asdict(prints) for name, prints in zip(("baseline", "contender"), found.fingerprints, strict=True)
         },
-        "time": None if found.time is None else asdict(found.time),
+        "time": None if found.time is None else _time(found.time),
         "execution_s": [plan.execution_s for plan in one.plans],
         "settings": [dict(plan.settings) for plan in one.plans],
     }
+
+
+def _time(time: TimeSplit) -> dict[str, float | None]:
+    parts = {"changed": time.changed, "unchanged": time.unchanged, "unexplained": time.unexplained}
+    seconds = {f"{name}_s": part.seconds for name, part in parts.items()}
+    return seconds | {f"{name}_error_s": part.error_s for name, part in parts.items()}
 
 
 _STEP = 2
@@ -234,19 +244,14 @@ _WHY = {
 }
 _PLANNED = {
     None: N_("with {settings} ({why}), {new} uses the plan of {old}"),
-    RemainingDifference.SORTS: N_(
-        "with {settings} ({why}), {new} uses the plan of {old}, except for sorts of rows that are already in order"
-    ),
+    RemainingDifference.SORTS: N_("with {settings} ({why}), {new} uses the plan of {old}, except for sorts"),
     RemainingDifference.BATCHES: N_(
         "with {settings} ({why}), {new} uses the plan of {old}, except for the number of batches"
     ),
 }
 _RUN = {
     None: N_("with {settings} ({why}), {new} executes the plan as {old} does"),
-    RemainingDifference.SORTS: N_(
-        "with {settings} ({why}), {new} executes the plan as {old} does, except for sorts of rows that are already in "
-        "order"
-    ),
+    RemainingDifference.SORTS: N_("with {settings} ({why}), {new} executes the plan as {old} does, except for sorts"),
     RemainingDifference.BATCHES: N_(
         "with {settings} ({why}), {new} executes the plan as {old} does, except for the number of batches"
     ),
@@ -280,12 +285,12 @@ def plans_text(answer: PlansAnswer) -> str:
 def _part(one: ComparedPlans) -> Iterator[str]:
     baseline, contender = one.labels
     yield statement_text(one.statement)
-    yield f"{baseline} -> {contender}: {headline(one.difference.level)}"
+    yield f"{baseline} -> {contender}: {headline(one.difference)}"
     yield from (f"  - {text}" for text in sentences(one.difference))
     if undone := override_text(one):
         yield f"  {undone}"
-    if one.difference.time is not None:
-        yield f"  {times(one)}"
+    if timing := times(one):
+        yield f"  {timing}"
     for label, plan in zip(one.labels, one.plans, strict=True):
         yield ""
         yield f"{label}:"
@@ -293,14 +298,24 @@ def _part(one: ComparedPlans) -> Iterator[str]:
 
 
 def times(one: ComparedPlans) -> str:
-    """Return where EXPLAIN timing differs. It slows down nodes unequally, so speed is measured without it."""
+    """Return where EXPLAIN timing differs by more than its own spread; empty if nowhere, or if the plans are the same.
+
+    It slows down nodes unequally, so speed is measured without it.
+    """
     time = one.difference.time
-    assert time is not None  # noqa: S101 - called for executed plans
-    return _(
-        "EXPLAIN timing: {changed} in changed nodes, {unchanged} in all other nodes",
-        changed=_signed(time.changed_s),
-        unchanged=_signed(time.unchanged_s),
-    )
+    if time is None or one.difference.level in (PlanLevel.WORK, PlanLevel.IDENTICAL):
+        return ""
+    parts = {
+        N_("{time} in changed nodes"): time.changed,
+        N_("{time} in all other nodes"): time.unchanged,
+        N_("{time} outside the nodes"): time.unexplained,
+    }
+    shown = [_(text, time=_signed(part.seconds)) for text, part in parts.items() if not part.is_noise]
+    if not shown:
+        return ""
+    if time.changed.error_s is None:
+        return _("EXPLAIN timing of one execution each: {parts}", parts=listed(shown))
+    return _("EXPLAIN timing, mean of several executions: {parts}", parts=listed(shown))
 
 
 def _signed(seconds: float) -> str:

@@ -132,8 +132,10 @@ def _not_measured(
     attributed = answer.attributed.get(result.contender)
     if attributed is not None:
         return _("The effect of the plans was not measured: {failure}.", failure=attribution_failure(attributed))
-    if result.verdict not in DIFFERENT:
-        return _("The effect of the plans is measured only once the verdict is known.")
+    if result.verdict is Verdict.EQUIVALENT:
+        return _("The effect of the plans was not measured: the speeds are equivalent.")
+    if result.verdict is Verdict.UNDECIDED:
+        return _("The effect of the plans was not measured: the comparison is undecided.")
     workload = answer.comparison.arms[result.contender].workload
     if restoration_of(changed, workload) is None and all(one.is_searched for one in changed):
         return _(
@@ -251,8 +253,8 @@ def _same_plans(answer: Answer, result: ContenderResult, labels: Mapping[str, st
     if not rows:
         return _("{contender} uses the same plans as {baseline}, and no counter differs significantly.", **labels)
     return _(
-        "{contender} uses the same plans as {baseline}, so the difference lies in their execution. Counters that "
-        "differ significantly: {counters}.",
+        "{contender} uses the same plans as {baseline}; the captured plans do not explain the difference. Counters "
+        "that differ significantly: {counters}.",
         counters=listed(f"{row.label} {row.change} {row.interval}".strip() for row in rows),
         **labels,
     )
@@ -261,7 +263,7 @@ def _same_plans(answer: Answer, result: ContenderResult, labels: Mapping[str, st
 def _changed(one: ComparedPlans) -> ChangedPlan:
     return ChangedPlan(
         statement=statement_text(one.statement),
-        headline=headline(one.difference.level),
+        headline=headline(one.difference),
         sentences=list(_sentences(one)),
     )
 
@@ -273,8 +275,8 @@ def _sentences(one: ComparedPlans) -> Iterator[str]:
         yield _("{rest} more; see pgversus plans", rest=len(found) - _MOST_SENTENCES)
     if undone := override_text(one):
         yield undone
-    if one.difference.time is not None:
-        yield times(one)
+    if timing := times(one):
+        yield timing
 
 
 def _factor(part: BoundedValue) -> str:

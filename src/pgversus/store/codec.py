@@ -18,23 +18,28 @@ from pgversus.study.study import Context, StudyKind, StudyMetadata
 from pgversus.text.documents import document_without_secrets
 from pgversus.text.redaction import code_without_secrets, message_without_secrets
 
-_ADDED = {"ratio_error": "REAL", "windows": "INTEGER"}
-"""Columns added to the table of trials: names and types."""
+_ADDED = {
+    "trial": {"ratio_error": "REAL", "windows": "INTEGER"},
+    "explained_arm": {"index_keys": "TEXT"},
+    "plan": {"more_runs": "TEXT"},
+}
+"""Columns added since the first results: names and types, by table."""
 
 
 def add_missing_columns(database: sqlite3.Connection) -> None:
     """Add the columns that older results lack, so that blocks can be added."""
-    for name in _ADDED.keys() - _columns(database):
-        database.execute(f"ALTER TABLE trial ADD COLUMN {name} {_ADDED[name]}")
+    for table, added in _ADDED.items():
+        for name in added.keys() - _columns(database, table):
+            database.execute(f"ALTER TABLE {table} ADD COLUMN {name} {added[name]}")
 
 
-def selected(database: sqlite3.Connection, name: str) -> str:
+def selected(database: sqlite3.Connection, table: str, name: str) -> str:
     """Return a column for SELECT: its name, or NULL if these results lack it."""
-    return name if name in _columns(database) else "NULL"
+    return name if name in _columns(database, table) else "NULL"
 
 
-def _columns(database: sqlite3.Connection) -> set[str]:
-    return {row[1] for row in database.execute("PRAGMA table_info(trial)")}
+def _columns(database: sqlite3.Connection, table: str) -> set[str]:
+    return {row[1] for row in database.execute(f"PRAGMA table_info({table})")}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

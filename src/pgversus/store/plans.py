@@ -21,6 +21,7 @@ from pgversus.records.plans import (
     SampledPlans,
     Statement,
 )
+from pgversus.store.codec import selected
 from pgversus.store.rows import Count, Number, Place, read_rows
 from pgversus.text.documents import document_without_secrets
 from pgversus.text.redaction import code_without_secrets
@@ -33,11 +34,16 @@ _STATISTICS = TypeAdapter(dict[str, str])
 _PARAMETERS = TypeAdapter(tuple[str, ...])
 _SAMPLED = TypeAdapter(SampledPlans)
 _OVERRIDE = TypeAdapter(PlanOverride)
+_INDEX_KEYS = TypeAdapter(dict[str, tuple[str, ...]])
+_RUNS = TypeAdapter(list[str])
 _MOST_VALUES_OF_PLAN = 2_000_000
 # A node has about 40.
 _TABLES = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'plan'"
-_ARM_ROWS = TypeAdapter(list[tuple[Place, str, str, int, str | None]])
-_ARMS = "SELECT arm, settings, statistics, is_searched, sampled FROM explained_arm WHERE context = ? ORDER BY arm"
+_ARM_ROWS = TypeAdapter(list[tuple[Place, str, str, int, str | None, str | None]])
+_ARMS = """
+SELECT arm, settings, statistics, is_searched, {index_keys}, sampled
+FROM explained_arm WHERE context = ? ORDER BY arm
+"""
 _PLAN_ROWS = TypeAdapter(
     list[
         tuple[
@@ -50,6 +56,7 @@ _PLAN_ROWS = TypeAdapter(
             str | None,
             str | None,
             str | None,
+            str | None,
             Count | None,
             str | None,
             str | None,
@@ -57,7 +64,8 @@ _PLAN_ROWS = TypeAdapter(
     ]
 )
 _PLANS = """
-SELECT arm, statement, script, number, text, template, parameters, planned, run, row_count, rows_digest, undone_by
+SELECT arm, statement, script, number, text, template, parameters, planned, run, {more_runs}, row_count, rows_digest,
+       undone_by
 FROM plan WHERE context = ? ORDER BY arm, statement
 """
 _CHECKED = """
@@ -76,7 +84,8 @@ def plan_rows(context: int, plans: CapturedPlans) -> Iterator[Row]:
     for arm, captured in enumerate(plans.arms):
         at = {"context": context, "arm": arm}
         settings = document_without_secrets(_SETTINGS.dump_json(dict(captured.settings)).decode())
-        row = {**at, "settings": settings, "statistics": json.dumps(dict(captured.statistics))}
+        statistics, index_keys = (json.dumps(dict(found)) for found in (captured.statistics, captured.index_keys))
+        row = {**at, "settings": settings, "statistics": statistics, "index_keys": index_keys}
         sampled = _sampled(plans.sampled[arm]) if plans.sampled else None
         yield "explained_arm", {**row, "is_searched": plans.is_searched, "sampled": sampled}
         undone_by = plans.undone_by[arm - 1] if arm else (None,) * len(captured.statements)
@@ -94,11 +103,17 @@ def read_plans(database: sqlite3.Connection, context: int, *, arms: int) -> Capt
     statements: dict[int, list[CapturedStatement]] = defaultdict(list)
     undone_by: dict[int, list[PlanOverride | None]] = defaultdict(list)
     for arm, _, *values, override in read_rows(
-        database, _PLANS, _PLAN_ROWS, key=2, parameter=context, most_values=_MOST_VALUES_OF_PLAN
+        database,
+        _PLANS.format(more_runs=selected(database, "plan", "more_runs")),
+        _PLAN_ROWS,
+        key=2,
+        parameter=context,
+        most_values=_MOST_VALUES_OF_PLAN,
     ):
         statements[arm].append(_captured(values))
         undone_by[arm].append(None if override is None else _OVERRIDE.validate_json(override))
-    found = list(read_rows(database, _ARMS, _ARM_ROWS, key=1, parameter=context))
+    arms_with_keys = _ARMS.format(index_keys=selected(database, "explained_arm", "index_keys"))
+    found = list(read_rows(database, arms_with_keys, _ARM_ROWS, key=1, parameter=context))
     if not found:
         return None
     captured = tuple(
@@ -106,8 +121,9 @@ def read_plans(database: sqlite3.Connection, context: int, *, arms: int) -> Capt
             statements=tuple(statements[arm]),
             statistics=_STATISTICS.validate_json(statistics),
             settings=_SETTINGS.validate_json(document_without_secrets(settings)),
+            index_keys=_INDEX_KEYS.validate_json(index_keys or "{}"),
         )
-        for arm, settings, statistics, *_ in found
+        for arm, settings, statistics, _, index_keys, _ in found
     )
     sampled = tuple(_SAMPLED.validate_json(document_without_secrets(text)) for *_, text in found if text is not None)
     numbers = {tuple(one.statement.number for one in arm.statements) for arm in captured}
@@ -142,6 +158,9 @@ def _statement(one: CapturedStatement, override: PlanOverride | None) -> dict[st
         "parameters": _parameters(statement) if statement.template is not None else None,
         "planned": None if explained is None else document_without_secrets(explained.planned),
         "run": None if explained is None else document_without_secrets(explained.run),
+        "more_runs": None
+        if explained is None
+        else json.dumps([document_without_secrets(one) for one in explained.more_runs]),
         "row_count": None if rows is None else rows.rows,
         "rows_digest": None if rows is None else rows.digest,
         "undone_by": None if override is None else _OVERRIDE.dump_json(override).decode(),
@@ -153,7 +172,7 @@ def _parameters(statement: Statement) -> str:
 
 
 def _captured(values: list[Any]) -> CapturedStatement:
-    script, number, text, template, parameters, planned, run, row_count, rows_digest = values
+    script, number, text, template, parameters, planned, run, more_runs, row_count, rows_digest = values
     filled = () if parameters is None else map(code_without_secrets, _PARAMETERS.validate_json(parameters))
     statement = Statement(
         script=script,
@@ -164,9 +183,10 @@ def _captured(values: list[Any]) -> CapturedStatement:
     )
     if (planned is None) is not (run is None):
         raise ValueError("a statement with only one of its two plans")
+    more = () if more_runs is None else tuple(map(_plan, _RUNS.validate_json(more_runs)))
     return CapturedStatement(
         statement=statement,
-        explained=None if planned is None else Explained(planned=_plan(planned), run=_plan(run or "")),
+        explained=None if planned is None else Explained(planned=_plan(planned), run=_plan(run or ""), more_runs=more),
         rows=None if row_count is None else RowsDigest(rows=row_count, digest=rows_digest or ""),
     )
 

@@ -8,6 +8,7 @@ CREATE TABLE IF NOT EXISTS explained_arm (
     settings TEXT NOT NULL,                     -- JSON object: planner settings as a session of the load has them
     statistics TEXT NOT NULL,                   -- JSON object: by table a hash over what ANALYZE has found
     is_searched INTEGER NOT NULL,               -- whether settings were looked for that bring the baseline's plans back
+    index_keys TEXT,                            -- JSON object: the keys of each index, in the order of a forward scan
     sampled TEXT,                               -- JSON object: what auto_explain logged under load, if asked for
     PRIMARY KEY (context, arm),
     FOREIGN KEY (context, arm) REFERENCES arm
@@ -26,6 +27,7 @@ CREATE TABLE IF NOT EXISTS plan (
     planned TEXT,                               -- EXPLAIN (VERBOSE, SETTINGS, FORMAT JSON), as the server wrote it;
                                                 -- missing for a statement that has no plan
     run TEXT,                                   -- the same with ANALYZE, BUFFERS, WAL
+    more_runs TEXT,                             -- JSON array: further runs, to tell a difference in time from noise
     row_count INTEGER,                          -- of what it returned, where that was asked for
     rows_digest TEXT,
     undone_by TEXT,                             -- JSON: of a contender, settings that bring the baseline's plan back

@@ -392,7 +392,7 @@ def _trials(database: ResultsFile, arms: Mapping[int, int]) -> Mapping[tuple[int
     """Return trials by context and block, then by arm. arms: number of arms in each context."""
     found: dict[tuple[int, int], dict[int, Trial]] = defaultdict(dict)
     columns = Columns(counter_names(database))
-    sql = _FINISHED.format(**{name: selected(database, name) for name in ("ratio_error", "windows")})
+    sql = _FINISHED.format(**{name: selected(database, "trial", name) for name in ("ratio_error", "windows")})
     longest = array_size(columns)
     room = _ROOM_FOR_SHORT * database.size + _SOME_ROOM
     others = read_other_quantiles(database)

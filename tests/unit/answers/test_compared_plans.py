@@ -10,6 +10,7 @@ from pgversus.lab.plan_checks import check_plan_restored, check_same_statements
 from pgversus.plans.levels import PlanLevel
 from pgversus.records.plans import CapturedPlans
 from pgversus.report.plans import override_text, plan_warnings, statement_text
+from tests.builders import comparison
 from tests.unit.plans.captures import OFF, captured, plans_of
 from tests.unit.plans.raw import node, scan
 
@@ -19,7 +20,7 @@ LABELS = ("16", "17", "18")
 def test_each_contender_is_compared_with_the_baseline() -> None:
     arms = [captured(None, scan("t")), captured(None, scan("t")), captured(None, scan("t", "Index Scan"))]
     check_same_statements(LABELS, arms)
-    found = compared(LABELS, CapturedPlans(arms=tuple(arms), undone_by=((None, None), (None, OFF))))
+    found = compared(comparison(LABELS).arms, CapturedPlans(arms=tuple(arms), undone_by=((None, None), (None, OFF))))
     assert [(one.labels, one.difference.level) for one in found.compared] == [
         (("16", "17"), PlanLevel.IDENTICAL),
         (("16", "18"), PlanLevel.OPERATORS),
@@ -34,7 +35,7 @@ def test_each_contender_is_compared_with_the_baseline() -> None:
 
 def test_different_rows_and_statistics_are_reported() -> None:
     arms = captured(scan("t")), captured(scan("t"), rows=4, statistics="b")
-    found = compared(LABELS[:2], plans_of(*arms))
+    found = compared(comparison(LABELS[:2]).arms, plans_of(*arms))
     assert [one.same_rows for one in found.compared] == [False]
     assert [text.split(":")[0] for text in plan_warnings(found)] == [
         "17 returns different rows from 16",

@@ -210,7 +210,7 @@ def jit(value: str) -> PlanOverride:
 def test_changed_plans_are_restored_together_or_not_at_all(
     plans: CapturedPlans, workload: PgbenchWorkload, restoration: PlanRestoration | None
 ) -> None:
-    assert restoration_of(compared(("16", "17"), plans).compared, workload) == restoration
+    assert restoration_of(compared(comparison(("16", "17")).arms, plans).compared, workload) == restoration
 
 
 def test_uris_of_external_servers_come_from_the_study_not_the_results(tmp_path: Path) -> None:

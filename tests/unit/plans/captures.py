@@ -31,6 +31,7 @@ def captured(*plans: dict[str, Any] | None, rows: int = 3, statistics: str = "a"
         ),
         statistics={"public.t": statistics, "public.u": "same"},
         settings={},
+        index_keys={"t_a": ("a", "b DESC")},
     )
 
 

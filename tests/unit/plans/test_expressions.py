@@ -4,7 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgversus.plans.expressions import Expressions, SubplanNames, closing, outside_strings, split_inside, split_outside
+from pgversus.plans.expressions import (
+    Expressions,
+    SubplanNames,
+    closing,
+    outside_strings,
+    split_inside,
+    split_outside,
+    without_tests,
+)
 from tests.bounded import processor_time
 
 OLD = SubplanNames(["InitPlan 1 (returns $0,$1)", "SubPlan 3", "CTE c", "InitPlan 2 (returns $12)"])
@@ -54,7 +62,8 @@ def test_conditions_are_split_at_and(text: str, parts: list[str]) -> None:
     ],
 )
 def test_subplans_of_different_majors_are_normalised(old: str, new: str) -> None:
-    assert spelled(old, OLD) == spelled(new, NEW)
+    # Majors up to 16 do not print tests.
+    assert spelled(old, OLD) == without_tests(spelled(new, NEW))
 
 
 def test_text_that_resembles_a_subplan_is_unchanged() -> None:

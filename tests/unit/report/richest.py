@@ -80,7 +80,7 @@ def single_comparisons() -> Iterator[Answer]:
 
 def all_plans() -> PlansAnswer:
     """Return compared plans with every override, and with different rows and statistics."""
-    found = [one for plans in _plans() for one in compared(_PAIR, plans).compared]
+    found = [one for plans in _plans() for one in compared(comparison(_PAIR).arms, plans).compared]
     (first, *_) = found
     ways = [
         PlanOverride(candidate=Candidate(why=why, settings=(("enable_x", "off"),)), but_for=but_for)
@@ -90,7 +90,9 @@ def all_plans() -> PlansAnswer:
     undone: list[ComparedPlans] = [
         replace(one, undone_by=way, is_searched=True) for one in (first, found[-1]) for way in (None, *ways)
     ]
-    unlike = compared(_PAIR, plans_of(captured(scan("t")), captured(scan("t"), rows=4, statistics="b")))
+    unlike = compared(
+        comparison(_PAIR).arms, plans_of(captured(scan("t")), captured(scan("t"), rows=4, statistics="b"))
+    )
     return PlansAnswer(compared=(*found, *undone, *unlike.compared), unlike=unlike.unlike)
 
 
@@ -274,11 +276,10 @@ def _with_plans() -> list[Answer]:
         _told(CASES["faster"]()),
         _tails(),
     ):
-        labels = [arm.label for arm in base.comparison.arms]
         for plans in _plans():
             ways = tuple(tuple(off for _ in of) for of in plans.undone_by)
             for captured_plans in (plans, replace(plans, undone_by=ways)):
-                made = replace(base, plans=lambda labels=labels, of=captured_plans: compared(labels, of))  # type: ignore[misc]
+                made = replace(base, plans=lambda base=base, of=captured_plans: compared(base.comparison.arms, of))  # type: ignore[misc]
                 found.append(made)
         is_faster = base.analysis.results[0].verdict is Verdict.FASTER
         found += [

@@ -120,7 +120,7 @@ def test_plan_changes_are_translated_except_for_output_of_explain(name: str, one
     texts += [node.text for plan in plans(name).values() for node in plan.nodes]
     found = changed(name, one, other)
     with use_language(Language.JAPANESE, Bracketed()):
-        text = "\n".join([headline(found.level), *sentences(found)])
+        text = "\n".join([headline(found), *sentences(found)])
     # A condition of a node is a name as well: Hash Cond of Hash Join.
     assert untranslated(text, frozenset(_WORD.findall("\n".join([*texts, "of"])))) == set()
 

@@ -118,7 +118,7 @@ def _context(one: Answer) -> Iterator[str]:
 
 def _statement(found: ComparedPlans, shown: set[tuple[StatementName, str]]) -> Iterator[str]:
     """Yield the comparison of a statement. shown: statements and labels whose plans are printed, extended here."""
-    level = headline(found.difference.level)
+    level = headline(found.difference)
     lines = [*sentences(found.difference), *filter(None, [override_text(found)])]
     yield paragraph(
         _(
