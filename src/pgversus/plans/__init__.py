@@ -7,7 +7,8 @@ expressions.py  normalises conditions, keys and subplans
 levels.py       the level at which plans differ, and fingerprints
 matching.py     matches the nodes of two plans
 order.py        whether an index replaces a sort
-changes.py      kinds of changes, and the rules that detect them
+changes.py      kinds of changes; changed amounts, conditions and facts
+operators.py    changed operators
 difference.py   the difference of two plans
 sentences.py    changes as sentences
 """

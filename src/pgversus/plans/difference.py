@@ -5,7 +5,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pgversus.plans.changes import Change, ChangeKind, amount_changes, condition_changes, fact_changes, operator_changes
+from pgversus.plans.changes import Change, ChangeKind, amount_changes, condition_changes, fact_changes
 from pgversus.plans.levels import (
     ComparablePlan,
     Fingerprints,
@@ -16,6 +16,7 @@ from pgversus.plans.levels import (
     own_logic,
 )
 from pgversus.plans.matching import NodeMatching, match
+from pgversus.plans.operators import operator_changes
 from pgversus.plans.plan import Plan, own
 
 _UPPER = 0.975
