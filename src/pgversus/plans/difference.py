@@ -68,7 +68,7 @@ class PlanDifference:
 
 def difference(baseline: Plan, contender: Plan) -> PlanDifference:
     """Return the difference from baseline to contender, for plans of one statement on the same data."""
-    prints = fingerprints(baseline), fingerprints(contender)
+    given = baseline, contender
     baseline, contender = in_common_form(baseline, contender)
     one, other = comparable(baseline), comparable(contender)
     is_same_shape = one.shapes == other.shapes
@@ -86,7 +86,7 @@ def difference(baseline: Plan, contender: Plan) -> PlanDifference:
     return PlanDifference(
         level=level,
         changes=(*operators, *conditions, *facts, *amounts),
-        fingerprints=prints,
+        fingerprints=(fingerprints(given[0], one), fingerprints(given[1], other)),
         time=_time(one, other, matching),
         pairs=matching.pairs,
     )
@@ -110,20 +110,21 @@ def _time(one: ComparablePlan, other: ComparablePlan, matching: NodeMatching) ->
     if not (one.plan.is_measured and other.plan.is_measured):
         return None
     unchanged = [pair for pair in matching.pairs if _is_unchanged(one, other, *pair)]
-    mine = _parts_of_runs(one.plan, {place for place, _ in unchanged})
-    theirs = _parts_of_runs(other.plan, {there for _, there in unchanged})
+    mine = _parts_of_runs(one, {place for place, _ in unchanged})
+    theirs = _parts_of_runs(other, {there for _, there in unchanged})
     changed, same, rest = (_change(was, now) for was, now in zip(mine, theirs, strict=True))
     return TimeSplit(changed=changed, unchanged=same, unexplained=rest)
 
 
-def _parts_of_runs(plan: Plan, unchanged: set[int]) -> tuple[list[float], list[float], list[float]]:
+def _parts_of_runs(one: ComparablePlan, unchanged: set[int]) -> tuple[list[float], list[float], list[float]]:
     """Return the seconds of changed nodes, unchanged nodes, and outside all nodes, for each execution."""
     parts: tuple[list[float], list[float], list[float]] = ([], [], [])
-    for run in (plan, *plan.reruns):
-        if len(run.nodes) != len(plan.nodes):
+    runs = [(one.plan, one.own), *((run, own(run)) for run in one.plan.reruns)]
+    for run, works in runs:
+        if len(works) != len(one.own):
             # Planned differently this time.
             continue
-        seconds = [amounts.time_s or 0.0 for amounts in own(run)]
+        seconds = [work.time_s or 0.0 for work in works]
         same = sum(seconds[place] for place in unchanged)
         together = sum(seconds)
         for part, value in zip(parts, (together - same, same, _whole(run) - together), strict=True):

@@ -1,6 +1,7 @@
 """The level at which two plans differ, and three fingerprints of a plan: shape, logic and behaviour."""
 
 import hashlib
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -14,6 +15,7 @@ SPILLED = "Spilled"
 _OF_ONE_PROCESS = ("Sort Method", "Sort Space Type", "HashAgg Batches")
 # EXPLAIN reports these for the leader of parallel workers; they depend on which rows it happened to process.
 
+_SUBPLAN = "SubPlan "
 _NEXT = "\x1f"
 
 
@@ -79,9 +81,10 @@ def in_common_form(one: Plan, other: Plan) -> tuple[Plan, Plan]:
     return plans
 
 
-def fingerprints(plan: Plan) -> Fingerprints:
-    """Return the fingerprints of a plan."""
-    one = comparable(_without_schemas(_without_tests(plan)))
+def fingerprints(plan: Plan, ready: ComparablePlan | None = None) -> Fingerprints:
+    """Return the fingerprints of a plan. ready: its common form with another plan, which is often the one needed."""
+    common = _without_schemas(_without_tests(plan))
+    one = ready if ready is not None and ready.plan is common else comparable(common)
     went = [f"{logic} {sorted(facts.items())}" for logic, facts in zip(one.logics, one.facts, strict=True)]
     return Fingerprints(
         shape=_digest(one.shapes), logic=_digest(one.logics), behaviour=_digest(went) if plan.is_measured else None
@@ -113,24 +116,26 @@ def _operator(node: PlanNode) -> str:
 
 
 def _prints_tests(plan: Plan) -> bool:
-    return any(_node_without_tests(node) != node for node in plan.nodes)
+    return any(_node_without_tests(node) is not node for node in plan.nodes)
 
 
 def _without_tests(plan: Plan) -> Plan:
-    if not _prints_tests(plan):
-        return plan
-    return replace(plan, nodes=tuple(_node_without_tests(node) for node in plan.nodes))
+    nodes = tuple(map(_node_without_tests, plan.nodes))
+    return plan if all(map(operator.is_, nodes, plan.nodes)) else replace(plan, nodes=nodes)
 
 
 def _node_without_tests(node: PlanNode) -> PlanNode:
-    return replace(
-        node,
-        conditions={
-            name: tuple(sorted({bare(without_tests(f"({text})")) for text in texts}))
-            for name, texts in node.conditions.items()
-        },
-        keys={name: tuple(map(without_tests, texts)) for name, texts in node.keys.items()},
-    )
+    """Return the node itself if it has no tests of subplans."""
+    texts = (text for texts in (*node.conditions.values(), *node.keys.values()) for text in texts)
+    if not any(_SUBPLAN in text for text in texts):
+        return node
+    conditions = {
+        name: tuple(sorted({bare(without_tests(f"({text})")) for text in texts}))
+        for name, texts in node.conditions.items()
+    }
+    keys = {name: tuple(map(without_tests, texts)) for name, texts in node.keys.items()}
+    is_same = conditions == node.conditions and keys == node.keys
+    return node if is_same else replace(node, conditions=conditions, keys=keys)
 
 
 def _prints_schemas(plan: Plan) -> bool:

@@ -299,6 +299,8 @@ def _scans_of_ctes(plan: Plan) -> dict[str, list[int]]:
 def _uses_of_init_plans(plan: Plan) -> dict[str, list[int]]:
     """Return the positions of the nodes that use the result of each InitPlan, by its scope."""
     found: dict[str, list[int]] = {}
+    if not any(node.scope.startswith(INIT_PLAN) for node in plan.nodes):
+        return found
     for place, node in enumerate(plan.nodes):
         texts = (text for texts in (*node.conditions.values(), *node.keys.values()) for text in texts)
         for name in {name for text in texts for name in _INIT_PLAN_RESULT.findall(text)}:
