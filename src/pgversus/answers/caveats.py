@@ -41,7 +41,7 @@ _MOST_UNCLOCKED = 0.01
 _LEAST_SHARE_OF_SERVERS = 0.75
 _LONG_WRITING_WINDOW_S = 5.0
 _LARGE = 1.1
-"""Ratio of throughput; a tenth of a smaller difference is less than the noise (docs/statistics.md)."""
+"""Ratio of throughput; what is hidden of a smaller difference is less than the noise (docs/statistics.md)."""
 
 
 def caveats(
