@@ -20,6 +20,8 @@ from pgversus.engine.progress import NoProgress
 from pgversus.engine.testbed import TrialFailedError
 from pgversus.host.directories import open_cache
 from pgversus.host.identity import server_user
+from pgversus.host.lost_time import LATE_S
+from pgversus.host.pausable import PausableProgram
 from pgversus.lab.arm_servers import ExternalServer, ServerSet
 from pgversus.lab.load_runner import run_pilot
 from pgversus.lab.slices import SliceRunner
@@ -237,6 +239,29 @@ def test_windows_in_which_the_server_was_stopped_are_disturbed(
         runner.measure(0, seed=2, name="")
         assert all(window.was_disturbed for window in runner.collect(0))
         assert not any(window.was_disturbed for window in windows(runner, 4))
+    finally:
+        runner.abandon()
+        runner.stop_all()
+
+
+def test_windows_that_pgversus_ended_late_are_disturbed(
+    server: Server, open_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if pgversus itself was stopped on its way to stop the clients."""
+    runner = trial_runner(server, "SELECT 1;\n", open_directory)
+    stop = PausableProgram.stop
+
+    def stop_late(program: PausableProgram) -> None:
+        time.sleep(2 * LATE_S)
+        stop(program)
+
+    try:
+        assert not any(window.was_disturbed for window in windows(runner, 4))
+        runner.measure(0, seed=2, name="")
+        with monkeypatch.context() as late:
+            late.setattr(PausableProgram, "stop", stop_late)
+            runner.measure(0, seed=2, name="")
+        assert all(window.was_disturbed for window in runner.collect(0))
     finally:
         runner.abandon()
         runner.stop_all()

@@ -261,13 +261,13 @@ class _Session:
                 arguments, environment=environment, scratch=self._load.scratch, user=client.user
             )
         self._wait_until_connected()
-        self._pause()
+        stopped = self._pause()
         while self._connected() != self._processes:
             # One of them has ended, so it did not belong to a client.
             self._running.resume()
             self._wait_until_connected()
-            self._pause()
-        self._stops.append(self._drained())
+            stopped = self._pause()
+        self._stops.append(self._drained(stopped))
         self._tasks = threads_of(self._running.pid), self._processes
 
     def run(self, seconds: float) -> None:
@@ -279,10 +279,10 @@ class _Session:
             time.sleep(min(seconds, _PLACED_S))
             self._places.free(*self._tasks)
         time.sleep(max(0.0, seconds - (self._now() - begin) / 1e6))
-        self._time_was_lost = self._time_was_lost or (self._now() - begin) / 1e6 > seconds + LATE_S
-        self._pause()
+        stopped = self._pause()
+        self._time_was_lost = self._time_was_lost or (stopped - begin) / 1e6 > seconds + LATE_S
         self._begins.append(begin)
-        self._stops.append(self._drained())
+        self._stops.append(self._drained(stopped))
 
     def add_host(self, growth: Mapping[str, float]) -> None:
         """Add the host's counters of a window."""
@@ -348,15 +348,16 @@ class _Session:
             found = self._watch.processes(self._began, at_work_since=self._logs_seen)
         return found[: self._load.workload.clients]
 
-    def _pause(self) -> None:
+    def _pause(self) -> int:
+        """Stop pgbench and return when it had stopped: the latest end of what its clients sent."""
         try:
             self._running.stop()
         except ProgramEndedError:
             self._fail_ended()
+        return self._now()
 
-    def _drained(self) -> SliceEnd:
-        """Wait until the sessions of stopped clients have finished."""
-        stopped = self._now()
+    def _drained(self, stopped: int) -> SliceEnd:
+        """Wait until the sessions of clients that have stopped have finished."""
         with _failing_the_trial():
             found = self._watch.finished(self._processes, stopped / 1e6, self._load.longest_s)
         if found is None:
