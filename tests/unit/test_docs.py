@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from pgversus.answers.answer import OTHER_ROWS
+from pgversus.answers.answer import OTHER_ROWS, Caveat, Severity
 from pgversus.report.caveats import SENTENCES
 
 ROOT = Path(__file__).parents[2]
@@ -50,6 +50,12 @@ def test_every_caveat_has_a_sentence() -> None:
     caveats = MESSAGES.partition("## Caveats")[2]
     documented = set(re.findall(r"^\| ([a-z-]+) \|", caveats, re.MULTILINE)) - {"slug"}
     assert documented == SENTENCES.keys() | {"not-steady"}
+
+
+def test_every_caveat_has_its_severity() -> None:
+    rows = re.findall(r"^\| ([a-z-]+) \| ([a-z]+) \|", MESSAGES.partition("## Caveats")[2], re.MULTILINE)[1:]
+    assert dict(rows) == {slug: Caveat(slug=slug).severity.value for slug, _severity in rows}
+    assert {severity for _slug, severity in rows} == set(Severity)
 
 
 def test_the_glossary_has_every_term_of_the_code_and_no_other() -> None:

@@ -1,6 +1,7 @@
 """The answer that stored results support, as data: what `report` words and draws.
 
 answer.py         the answer to a study, and its caveats as data
+validity.py       whether a verdict can be relied on
 read.py           from a results folder to an answer
 caveats.py        reasons to trust a result less
 load_caveats.py   caveats from counters, rates and drift

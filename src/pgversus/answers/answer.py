@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 from pgversus.answers.plans import PlansAnswer
@@ -15,6 +16,44 @@ from pgversus.study.design import StopReason
 from pgversus.study.study import Context, Invocation, StudyKind, StudyMetadata
 
 
+class Severity(StrEnum):
+    """What a caveat means for a verdict."""
+
+    GRAVE = "grave"
+    """The number may be misleading: CHECK is put before the sentence."""
+    CAUTION = "caution"
+    """The measurement was disturbed, so the verdict is not called valid."""
+    NOTE = "note"
+    """Worth knowing."""
+
+
+OTHER_ROWS = "other-rows"
+"""The slug of the gravest caveat: a contender that returns different rows does different work."""
+_SEVERITIES = {
+    Severity.GRAVE: frozenset(
+        {
+            "not-resumed",
+            OTHER_ROWS,
+            "mixed-builds",
+            "unequal-databases",
+            "unequal-settings",
+            "unequal-indexes",
+            "failed-trials",
+            "worn-data",
+            "late-writes",
+            "client-bound",
+            "rate-not-reached",
+            "cache-not-cold",
+            "drift",
+            "memory-pressure",
+        }
+    ),
+    Severity.CAUTION: frozenset(
+        {"disturbed-windows", "host-disturbed", "host-stolen", "disk-disturbed", "throttled", "few-transactions"}
+    ),
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caveat:
     """A reason to trust a result less, shown next to it (report/caveats.py has the sentences)."""
@@ -26,6 +65,11 @@ class Caveat:
     values: Mapping[str, Any] = field(default_factory=dict)
     """The observation and its arms: the values of the sentence, in base units."""
 
+    @property
+    def severity(self) -> Severity:
+        """What it means for the verdicts it concerns."""
+        return next((one for one, slugs in _SEVERITIES.items() if self.slug in slugs), Severity.NOTE)
+
 
 def about(slug: str, arm: Arm, **values: object) -> Caveat:
     """Return a caveat about one arm; if it is the baseline, it concerns every verdict."""
@@ -36,29 +80,6 @@ def between(slug: str, comparison: Comparison, contender: Arm, **values: object)
     """Return a caveat about a contender and the baseline."""
     labels = {"baseline": comparison.baseline.label, "contender": contender.label}
     return Caveat(slug=slug, arm=contender.index, values={**labels, **values})
-
-
-OTHER_ROWS = "other-rows"
-"""The slug of the gravest caveat: a contender that returns different rows does different work."""
-_GRAVE = frozenset(
-    {
-        "not-resumed",
-        OTHER_ROWS,
-        "mixed-builds",
-        "unequal-databases",
-        "unequal-settings",
-        "unequal-indexes",
-        "failed-trials",
-        "worn-data",
-        "late-writes",
-        "client-bound",
-        "rate-not-reached",
-        "cache-not-cold",
-        "drift",
-        "memory-pressure",
-    }
-)
-"""Caveats that put CHECK before the sentence, because the number may be misleading."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +155,7 @@ class Answer:
 
     def needs_check(self, result: ContenderResult) -> bool:
         """Return whether the result may be misleading, according to its caveats."""
-        is_grave = any(caveat.slug in _GRAVE for caveat in self.caveats_of(result.contender))
+        is_grave = any(one.severity is Severity.GRAVE for one in self.caveats_of(result.contender))
         return is_grave and result.verdict is not Verdict.INVALID
 
 

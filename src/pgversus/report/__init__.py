@@ -2,8 +2,10 @@
 
 verdicts.py       a verdict in plain fields
 caveats.py        the sentences of caveats
-sentences.py      the answer to one comparison in sentences, and the next step
-overview.py       overview of a study: rows, sentences, order of verdicts
+sentences.py      the answer to one comparison in sentences
+advice.py         what to do next, once for all undecided verdicts
+study_answer.py   the one answer to a study
+overview.py       overview of a study: rows, order of verdicts, caveats
 values.py         metrics, counters, latencies, times and sizes as rows
 sweeps.py         numeric levels: lines, plateaus, maps of two factors
 why.py            why a contender differs, from plans and counters

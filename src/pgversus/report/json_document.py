@@ -11,12 +11,13 @@ from typing import Any
 from pydantic_core import to_json, to_jsonable_python
 
 from pgversus.answers.answer import Answer, AttributionResult, StudyAnswer
+from pgversus.answers.validity import validity
 from pgversus.report.caveats import caveat_text
 from pgversus.report.methodology import sensitivity
-from pgversus.report.overview import overview_sentences
 from pgversus.report.plans import plans_document
 from pgversus.report.published import PublishedRatio, published_ratios
 from pgversus.report.sentences import answer_sentences, unanswered_text
+from pgversus.report.study_answer import study_sentences
 from pgversus.report.values import dropped_trials, medians
 from pgversus.report.verdicts import VerdictOn, verdict_on
 from pgversus.report.why import attribution_failure
@@ -111,6 +112,7 @@ def _verdict(answer: Answer, result: ContenderResult) -> dict[str, Any]:
     return {
         **{name: getattr(row, name) for name in _OF_VERDICT},
         "verdict": row.verdict.value,
+        "validity": validity(answer, result).value,
         "caveats": list(row.caveats),
         "ratios": _estimates(result.ratios),
         **_steps("step_ratios", result.ratios),
@@ -214,7 +216,13 @@ def _estimate(estimate: Estimate) -> dict[str, Any]:
 def _caveat(answer: Answer, index: int) -> dict[str, Any]:
     caveat = answer.caveats[index]
     arm = None if caveat.arm is None else answer.comparison.arms[caveat.arm].label
-    return {"slug": caveat.slug, "text": caveat_text(caveat), "arm": arm, "values": to_jsonable_python(caveat.values)}
+    return {
+        "slug": caveat.slug,
+        "severity": caveat.severity.value,
+        "text": caveat_text(caveat),
+        "arm": arm,
+        "values": to_jsonable_python(caveat.values),
+    }
 
 
 def _workload(workload: Workload) -> dict[str, Any]:
@@ -293,9 +301,8 @@ def study_document(answer: StudyAnswer) -> dict[str, Any]:
     `verdicts` and `contexts` may have thousands of items: they are iterators that create each item on demand.
     Sentences are in English.
     """
-    of_comparison = answer.answers if answer.is_comparison else ()
     with use_language(Language.ENGLISH):
-        sentences = [text for one in of_comparison for text in answer_sentences(one)] or overview_sentences(answer)
+        sentences = study_sentences(answer)
         not_measured = [
             {"context": one.context.label, "failed": one.failed, "words": unanswered_text(one)}
             for one in answer.unanswered

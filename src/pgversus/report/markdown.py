@@ -64,9 +64,10 @@ def markdown(answer: StudyAnswer, *, with_published: bool = False) -> str:
     parts = [
         f"## {escaped(page.title)}" if page.title else "",
         paragraph(page.question),
+        paragraph(together(*page.answer)),
         _verdicts(page.verdicts),
         *(_heat_map(found) for found in page.heat_maps),
-        paragraph(together(*page.sentences)),
+        paragraph(together(*page.overview)),
         _published(page.published) if page.published is not None else "",
         _arm_values(page.arm_values),
         _tps(page.tps) if page.tps is not None else "",

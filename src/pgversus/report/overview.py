@@ -1,8 +1,7 @@
-"""Overview of a study: one row per verdict, and sentences about all of them. Every renderer shows these."""
+"""Overview of a study: one row per verdict, their ranking, caveats and error. Every renderer shows these."""
 
 import math
 import sys
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -10,12 +9,12 @@ from itertools import islice
 from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.report.caveats import caveat_text
 from pgversus.report.sentences import unanswered_text
-from pgversus.report.verdicts import VerdictRow, verdict_row, verdict_word
+from pgversus.report.verdicts import VerdictRow, verdict_row
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.confidence import Verdict
 from pgversus.study.comparison import BASELINE
 from pgversus.study.design import StopReason
-from pgversus.text.translation import _, listed, ngettext
+from pgversus.text.translation import _, ngettext
 from pgversus.text.units import duration
 
 MOST_ROWS = 100
@@ -47,9 +46,9 @@ def _most_informative(verdicts: Sequence[Verdict], most: int) -> list[int]:
 
 
 def overview_sentences(answer: StudyAnswer) -> list[str]:
-    """Return the number of verdicts of each kind, their joint error, and why measurement ended."""
+    """Return the joint error of the verdicts, and how long and why it was measured."""
     error = [_error(answer)] if answer.answers else []
-    return [_counts(answer), *error, *_ending(answer)]
+    return [*error, *_ending(answer)]
 
 
 def shared_caveats(answer: StudyAnswer) -> list[str]:
@@ -77,21 +76,6 @@ def not_measured(answer: StudyAnswer) -> list[str]:
     ]
     rest = len(lines) - MOST_ROWS
     return lines[:MOST_ROWS] + ([_("{rest} more", rest=rest)] if rest > 0 else [])
-
-
-def _counts(answer: StudyAnswer) -> str:
-    verdicts = Counter(result.verdict for one in answer.answers for result in one.analysis.results)
-    parts = [
-        _("{count} {verdict}", count=verdicts[verdict], verdict=verdict_word(verdict))
-        for verdict in WORST_FIRST
-        if verdicts[verdict]
-    ]
-    return ngettext(
-        "{number} verdict: {parts}.",
-        "{number} verdicts: {parts}.",
-        verdicts.total(),
-        parts=listed(parts) or _("none"),
-    )
 
 
 def _error(answer: StudyAnswer) -> str:
@@ -125,13 +109,10 @@ def _ending(answer: StudyAnswer) -> Iterator[str]:
         duration=duration(wall_s),
         seed=answer.study.seed,
     )
-    # A comparison of the command line has no title and cannot be resumed.
     if answer.stopped is StopReason.BUDGET:
-        again = _("The budget was used up. Run the same command with a larger --budget to resume.")
-        yield again if not answer.is_comparison else _("The budget was used up.")
+        yield _("The budget was used up.")
     elif answer.stopped is StopReason.INTERRUPTED:
-        again = _("Interrupted. Run the same command again to resume.")
-        yield again if not answer.is_comparison else _("Interrupted.")
+        yield _("Interrupted.")
 
 
 def _caveat_lines(slug: str, arms: Mapping[str, Mapping[str, str]], total: int) -> Iterator[str]:

@@ -1,18 +1,16 @@
-"""The answer in sentences: the verdict, its certainty, and the next step."""
+"""The answer to a comparison in sentences: each verdict, its certainty, and the next step."""
 
 import math
 
 from pgversus.answers.answer import OTHER_ROWS, Answer, Unanswered
+from pgversus.report.advice import seconds_of_a_block, undecided_groups
 from pgversus.report.caveats import caveat_text
-from pgversus.stats.analysis import ContenderResult, blocks_needed
+from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.confidence import CONFIDENCE, Verdict
-from pgversus.study.design import MOST_BLOCKS, StopReason
-from pgversus.study.metrics import Metric, transactions_for_quantile
+from pgversus.study.design import StopReason
+from pgversus.study.metrics import Metric
 from pgversus.text.translation import N_, _, ngettext, together
 from pgversus.text.units import FACTOR_FROM, duration, percent, percent_above, ratio_texts, significant
-
-_TOO_NOISY = 3
-# Multiple of the budget above which a quieter host is suggested instead of more time.
 
 
 def metric_text(metric: Metric) -> str:
@@ -21,12 +19,15 @@ def metric_text(metric: Metric) -> str:
 
 
 def answer_sentences(answer: Answer) -> list[str]:
-    """Return the sentences on each contender, in order."""
-    return [contender_sentence(answer, result) for result in answer.analysis.results]
+    """Return the sentence on each contender, in order, and what undecided verdicts need, once for all of them."""
+    results = answer.analysis.results
+    sentences = [contender_sentence(answer, result) for result in results]
+    advice = [group.advice for group in undecided_groups([(answer, result) for result in results])]
+    return [together(*sentences, *advice)] if len(sentences) == 1 else [*sentences, *advice]
 
 
 def contender_sentence(answer: Answer, result: ContenderResult) -> str:
-    """Return the verdict on one contender with its interval, and what to do next."""
+    """Return the verdict on one contender with its interval."""
     body = _BODIES[result.verdict](answer, result)
     # A contender that returns different rows does different work, which matters more than speed.
     others = [
@@ -138,17 +139,15 @@ def _undecided(answer: Answer, result: ContenderResult) -> str:
         return together(_("Undecided: {contender} vs {baseline}.", **names), _too_few(answer, result))
     shown = ratio_texts(ratio.value, ratio.low, ratio.high)
     if not shown.interval:
-        body = _("Undecided: {contender} vs {baseline}. The size of the difference is unknown. {effort}.", **names)
-    else:
-        body = _(
-            "Undecided: {contender} vs {baseline}, {metric} {low} to {high} ({confidence} CI). If there is a "
-            "difference, it is below {furthest}. {effort}.",
-            low=shown.low,
-            high=shown.high,
-            furthest=_furthest(ratio.low, ratio.high),
-            **names,
-        )
-    return together(body, _next_step(answer, result))
+        return _("Undecided: {contender} vs {baseline}. The size of the difference is unknown. {effort}.", **names)
+    return _(
+        "Undecided: {contender} vs {baseline}, {metric} {low} to {high} ({confidence} CI). If there is a difference, "
+        "it is below {furthest}. {effort}.",
+        low=shown.low,
+        high=shown.high,
+        furthest=_furthest(ratio.low, ratio.high),
+        **names,
+    )
 
 
 def _furthest(low: float, high: float) -> str:
@@ -160,31 +159,20 @@ def _furthest(low: float, high: float) -> str:
 
 
 def _too_few(answer: Answer, result: ContenderResult) -> str:
-    """Return why there is no interval: too few blocks for a check, or too few transactions for a percentile."""
-    q = answer.comparison.design.metric.quantile
-    ended = _(_ENDED[answer.stopped], effort=effort(answer, result))
-    if q is not None and result.blocks >= answer.rule.first_look:
-        longer = _LONGER_OF_FILE if answer.is_from_file else _LONGER_OF_FLAGS
-        return _(longer, ended=ended, percentile=f"p{100 * q:g}", needed=transactions_for_quantile(q))
-    needed = answer.rule.first_look
+    """Return why the measurement ended before there was an interval, and when the first check is due."""
+    ended, needed = _(_ENDED[answer.stopped], effort=effort(answer, result)), answer.rule.first_look
+    if result.blocks >= needed:
+        return _("{ended}.", ended=ended)
     if not answer.blocks:
         return _("{ended}. The first check needs {needed} blocks.", ended=ended, needed=needed)
     return _(
         "{ended}. The first check needs {needed} blocks (about {duration}).",
         ended=ended,
         needed=needed,
-        duration=duration(needed * _seconds_of_a_block(answer)),
+        duration=duration(needed * seconds_of_a_block(answer)),
     )
 
 
-_LONGER_OF_FILE = N_(
-    "{ended}. An interval for {percentile} needs {needed} transactions of each arm in every block. Use more clients "
-    "or longer windows."
-)
-_LONGER_OF_FLAGS = N_(
-    "{ended}. An interval for {percentile} needs {needed} transactions of each arm in every block. Use more clients "
-    "or a longer --window."
-)
 _ENDED = {
     StopReason.INTERRUPTED: N_("Interrupted after {effort}"),
     StopReason.BUDGET: N_("The budget was used up after {effort}"),
@@ -194,48 +182,12 @@ _ENDED = {
 }
 
 
-def _next_step(answer: Answer, result: ContenderResult) -> str:
-    """Return how much more time a verdict needs, or that more time will not suffice."""
-    design = answer.comparison.design
-    needed = blocks_needed(result, answer.comparison, answer.rule)
-    if answer.stopped is StopReason.INTERRUPTED or design.stopping_rule.looks_once:
-        return ""
-    each = _seconds_of_a_block(answer)
-    if needed is None or (needed - result.blocks) * each > _TOO_NOISY * design.budget_s:
-        return _(_NOISY_OF_FILE if answer.is_from_file else _NOISY_OF_FLAGS, margin=percent(design.margin))
-    if answer.is_from_file and max(needed, result.blocks + 1) > design.max_blocks:
-        return _(
-            "A verdict needs about {needed} blocks, but this study ends after {most}.",
-            needed=max(needed, result.blocks + 1),
-            most=design.max_blocks,
-        )
-    more = max(1, needed - result.blocks) * each
-    flags = f"--budget {_minutes(answer.study_wall_s + more)}m"
-    if needed >= design.max_blocks and not answer.is_from_file:
-        flags = f"--max-blocks {min(MOST_BLOCKS, math.ceil(1.2 * needed))} {flags}"
-    return _("A verdict needs about {duration} more. Run again with {flags}.", duration=duration(more), flags=flags)
-
-
-_NOISY_OF_FILE = N_("This host is currently too noisy for ±{margin}. Stop other jobs or use a quieter machine.")
-_NOISY_OF_FLAGS = N_(
-    "This host is currently too noisy for ±{margin}. Stop other jobs, use a quieter machine, or widen --margin."
-)
-
-
-def _seconds_of_a_block(answer: Answer) -> float:
-    return answer.wall_s / max(1, len(answer.blocks))
-
-
 def _invalid(answer: Answer, result: ContenderResult) -> str:
     return _(
         "Invalid: {contender} vs {baseline}. There is no result because trials failed repeatedly. See the caveats for "
         "the cause.",
         **_names(answer, result),
     )
-
-
-def _minutes(seconds: float) -> int:
-    return math.ceil(seconds * 1.2 / 60)
 
 
 def percent_of_confidence() -> str:
@@ -255,22 +207,3 @@ _BODIES = {
     Verdict.UNDECIDED: _undecided,
     Verdict.INVALID: _invalid,
 }
-
-
-def next_step(answer: Answer, result: ContenderResult) -> str:
-    """Return a sentence on the next step; empty for an undecided verdict whose own sentence includes it."""
-    if result.verdict is Verdict.INVALID:
-        return _("Next: fix the cause of the failed trials (see the caveats), then run the same command again.")
-    if answer.needs_check(result):
-        return _("Next: fix the problems in the caveats, then measure again. Until then, the result may be misleading.")
-    if result.verdict is not Verdict.UNDECIDED:
-        return _("Next: no further measurement is needed.")
-    if answer.stopped is StopReason.INTERRUPTED:
-        # A study can be resumed; a comparison of the command line starts again.
-        again = _("Next: run the same command again to resume.")
-        return again if answer.is_from_file else _("Next: run the comparison again without interrupting it.")
-    if answer.comparison.design.stopping_rule.looks_once:
-        return _(
-            "Next: run it again with more blocks, or with a wider margin if such a small difference does not matter."
-        )
-    return ""

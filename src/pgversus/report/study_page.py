@@ -12,7 +12,7 @@ from pgversus.report.overview import (
     verdict_rows,
 )
 from pgversus.report.published import PublishedRatio, published_ratios
-from pgversus.report.sentences import answer_sentences
+from pgversus.report.study_answer import study_sentences
 from pgversus.report.sweeps import HeatMap, heat_maps
 from pgversus.report.values import (
     ArmValuesRow,
@@ -58,7 +58,10 @@ class StudyPage:
     """Empty with too many verdicts."""
     why: list[Explanation]
     """Explanations from plans and counters; empty with too many verdicts."""
-    sentences: list[str]
+    answer: list[str]
+    """The one answer to the study, in sentences."""
+    overview: list[str]
+    """The joint error of all verdicts, and how long it was measured, in sentences."""
     not_measured: list[str]
     """Contexts, treatments, and quantities that the study names but that were not reported."""
     caveats: list[str]
@@ -71,7 +74,6 @@ def study_page(answer: StudyAnswer, *, with_published: bool) -> StudyPage:
     verdicts = sum(len(one.analysis.results) for one in answer.answers)
     arms = sum(len(one.comparison.arms) for one in answer.answers)
     shown = verdict_rows(answer, MOST_ROWS)
-    is_single = len(answer.answers) == 1
     rest = _(
         "{shown} of {verdicts} verdicts are shown. See pgversus report --format csv for all of them.",
         shown=len(shown),
@@ -89,11 +91,8 @@ def study_page(answer: StudyAnswer, *, with_published: bool) -> StudyPage:
         times=time_rows(answer) if arms <= MOST_ROWS else [],
         quantities=study_quantity_rows(answer)[:MOST_ROWS] if verdicts <= MOST_ROWS else [],
         why=study_why(answer)[:MOST_ROWS] if verdicts <= MOST_ROWS else [],
-        sentences=[
-            *(answer_sentences(answer.answers[0]) if is_single else []),
-            *([rest] if len(shown) < verdicts else []),
-            *overview_sentences(answer),
-        ],
+        answer=study_sentences(answer),
+        overview=[*([rest] if len(shown) < verdicts else []), *overview_sentences(answer)],
         not_measured=[*not_measured(answer), *(unreported_metrics(answer) if verdicts <= MOST_ROWS else [])],
         caveats=shared_caveats(answer),
         small_print=study_lines(answer),

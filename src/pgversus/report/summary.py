@@ -15,7 +15,8 @@ from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.report.caveats import caveat_text
 from pgversus.report.methodology import restarts, windows_text
 from pgversus.report.overview import MOST_ROWS, not_measured, overview_sentences, shared_caveats, verdict_rows
-from pgversus.report.sentences import answer_sentences, interval_heading, metric_text
+from pgversus.report.sentences import answer_sentences, contender_sentence, interval_heading, metric_text
+from pgversus.report.study_answer import study_sentences
 from pgversus.report.terminal import STYLES, SafeConsole, print_parts, terminal_table, verdicts_of_study
 from pgversus.report.values import counter_label, counter_text, sure_counter_names, value_text
 from pgversus.report.verdicts import MARKS, verdict_word
@@ -70,12 +71,12 @@ def summary_picture(answer: StudyAnswer) -> str:
 
 
 def print_sentences(answer: StudyAnswer, console: Console, columns: int | None = None) -> None:
-    """Print only the verdict sentences, preceded by their context if there are several."""
-    parts = []
-    for one in answer.answers:
-        place = f"{one.context.label}: " if len(answer.answers) > 1 else ""
-        parts += [Text(f"{place}{sentence}") for sentence in answer_sentences(one)]
-    print_parts(parts, console, columns)
+    """Print only the answer, and if it is about several contexts, the sentence on each contender in each of them."""
+    several = answer.answers if len(answer.answers) > 1 else ()
+    sentences = [
+        f"{one.context.label}: {contender_sentence(one, result)}" for one in several for result in one.analysis.results
+    ]
+    print_parts([Text(sentence) for sentence in [*study_sentences(answer), *sentences]], console, columns)
 
 
 def _comparison(answer: Answer) -> Iterator[RenderableType]:
@@ -95,11 +96,10 @@ def _comparison(answer: Answer) -> Iterator[RenderableType]:
 
 def _study(answer: StudyAnswer) -> Iterator[RenderableType]:
     yield Text(answer.study.title, style="bold")
+    yield from map(Text, study_sentences(answer))
     yield Text("")
     yield verdicts_of_study(verdict_rows(answer, MOST_ROWS))
     yield Text("")
-    if len(answer.answers) == 1:
-        yield from map(Text, answer_sentences(answer.answers[0]))
     yield from map(Text, overview_sentences(answer))
     whys = study_why(answer)
     yield from (

@@ -260,6 +260,7 @@ def _parts_of_study(page: StudyPage) -> list[RenderableType]:
     parts: list[RenderableType] = [Text(page.title, style="bold")]
     if page.question:
         parts.append(Text(page.question))
+    parts += [Text(sentence) for sentence in page.answer]
     parts += [Text(""), verdicts_of_study(page.verdicts), Text("")]
     for found in page.heat_maps:
         parts += [_heat_table(found), Text("")]
@@ -277,7 +278,7 @@ def _parts_of_study(page: StudyPage) -> list[RenderableType]:
         parts += [_quantities_of_study(page.quantities), Text(_(COUNTERS_NOTE), style="dim"), Text("")]
     for why in page.why:
         parts += [*why_texts(why), Text("")]
-    parts += [Text(sentence) for sentence in page.sentences]
+    parts += [Text(sentence) for sentence in page.overview]
     parts += [Text(_("not measured: {line}", line=line), style="red") for line in page.not_measured]
     parts += [Text(_("caveat: {caveat}", caveat=line)) for line in page.caveats]
     parts += [Text(line, style="dim") for line in page.small_print]

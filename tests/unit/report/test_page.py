@@ -339,7 +339,7 @@ def test_only_a_run_of_a_study_file_is_advised_to_resume() -> None:
     alone = replace(whole, study=replace(whole.study, title="", kind=StudyKind.COMPARISON))
     assert "again to resume" not in text_of(alone)
     of_file = replace(whole, answers=tuple(replace(one, is_from_file=True) for one in whole.answers))
-    assert text_of(of_file).count("again to resume") == 2
+    assert text_of(of_file).count("again to resume") == 1
 
 
 def test_a_setting_that_differs_between_contexts_is_shown_with_its_context() -> None:

@@ -112,7 +112,7 @@ def test_a_hopelessly_noisy_host_is_reported_instead_of_more_time() -> None:
 )
 def test_too_few_blocks_state_why_the_run_stopped_and_when_the_first_check_is(stopped: StopReason, words: str) -> None:
     text = sentence(answer(cases.steady(1.1, blocks=2), stopped=stopped))
-    assert text == (
+    assert text.startswith(
         f"Undecided: 17.8 vs 16.12. {words} after 2 blocks, 1 min 28 s. "
         "The first check needs 4 blocks (about 2 min 56 s)."
     )
@@ -120,7 +120,8 @@ def test_too_few_blocks_state_why_the_run_stopped_and_when_the_first_check_is(st
 
 def test_without_blocks_no_time_is_estimated() -> None:
     assert sentence(cases.interrupted()) == (
-        "Undecided: 17.8 vs 16.12. Interrupted after 0 blocks, 0 s. The first check needs 4 blocks."
+        "Undecided: 17.8 vs 16.12. Interrupted after 0 blocks, 0 s. The first check needs 4 blocks. "
+        "Run the comparison again without interrupting it."
     )
 
 
@@ -128,14 +129,23 @@ def test_one_block_is_singular() -> None:
     assert "1 block, 44 s" in sentence(answer(cases.steady(1.1, blocks=1), stopped=StopReason.BUDGET))
 
 
-def test_an_interrupted_study_gets_no_advice() -> None:
-    text = sentence(answer(cases.noisy(0.02, blocks=8), stopped=StopReason.INTERRUPTED))
-    assert text.startswith("Undecided")
-    assert text.endswith("8 blocks, 5 min 52 s.")
+def test_an_interrupted_study_is_to_be_run_again() -> None:
+    text = sentence(answer(cases.noisy(0.02, blocks=8), stopped=StopReason.INTERRUPTED, is_from_file=True))
+    assert text.endswith("8 blocks, 5 min 52 s. Run the same command again to resume.")
 
 
-def test_a_fixed_number_of_blocks_gets_no_advice() -> None:
-    assert sentence(cases.fixed()).endswith("6 blocks, 4 min 24 s.")
+def test_a_fixed_number_of_blocks_is_advised_to_be_larger() -> None:
+    assert "6 blocks, 4 min 24 s. Run it again with more blocks" in sentence(cases.fixed())
+
+
+def test_undecided_contenders_of_one_comparison_have_one_budget() -> None:
+    rates = cases.noisy(0.02, blocks=8)
+    blocks = [block._replace(trials={**block.trials, 2: block.trials[1]}) for block in rates]
+    of = answer(blocks, comparison(("16.12", "17.8", "18.6")), stopped=StopReason.BUDGET)
+    first, second, advice = answer_sentences(of)
+    assert first.startswith("Undecided: 17.8")
+    assert second.startswith("Undecided: 18.6")
+    assert re.fullmatch(r"2 verdicts need about .* more together\. Run again with --budget \d+m\.", advice)
 
 
 def test_invalid_applies_only_to_that_contender() -> None:

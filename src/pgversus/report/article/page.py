@@ -26,7 +26,7 @@ from pgversus.report.markdown import escaped, fenced, folded, paragraph
 from pgversus.report.methodology import comparison_lines, load_command, restarts, study_lines
 from pgversus.report.overview import not_measured, overview_sentences, shared_caveats
 from pgversus.report.plans import override_text, plan_lines, statement_text
-from pgversus.report.sentences import answer_sentences
+from pgversus.report.study_answer import study_sentences
 from pgversus.report.values import value_text
 from pgversus.report.why import why_of
 from pgversus.study.comparison import BASELINE
@@ -286,8 +286,7 @@ def _title(answer: StudyAnswer) -> str:
 
 
 def _in_short(answer: StudyAnswer) -> Iterator[str]:
-    if len(answer.answers) == 1:
-        yield paragraph(together(*answer_sentences(answer.answers[0])))
+    yield paragraph(together(*study_sentences(answer)))
     yield paragraph(together(*overview_sentences(answer)))
 
 

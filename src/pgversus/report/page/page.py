@@ -14,6 +14,7 @@ from pgversus.report.page.verdicts import answer_lines, study_badge, verdict_lin
 from pgversus.report.page.why import why_parts
 from pgversus.report.published import published_cells, published_ratios
 from pgversus.report.sentences import interval_heading, metric_text
+from pgversus.report.study_answer import study_sentences
 from pgversus.report.sweeps import plateau_sentences
 from pgversus.report.values import HEADS as VALUE_HEADS
 from pgversus.report.values import TIME_HEADS, QuantityRow, arm_value_rows, size_tables, time_rows, unreported_metrics
@@ -37,12 +38,13 @@ def page_html(answer: StudyAnswer) -> str:
 
 def _answer_parts(answer: StudyAnswer, placed: Sequence[RankedVerdict]) -> dict[str, Any]:
     """Return the template values about verdicts."""
-    sentences, more = answer_lines(placed)
+    sentences, more = answer_lines(answer, placed)
     lines = verdict_lines(placed)
     metrics = dict.fromkeys(one.analysis.metric for one in answer.answers)
     found = trust(answer, placed)
     return {
         "light_of_all": study_badge(answer),
+        "answer": study_sentences(answer) if len(placed) != 1 else [],
         "sentences": sentences,
         "more_sentences": more,
         "overview": together(*overview_sentences(answer)),

@@ -2,18 +2,21 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pgversus.answers.answer import Answer, StudyAnswer
+from pgversus.answers.validity import Doubt, Validity, doubts, validity, validity_of_study
+from pgversus.report.advice import NOTHING_TO_DO, repairs, undecided_groups
 from pgversus.report.charts.chart import ratio_domain
 from pgversus.report.charts.theme import SIGNS
 from pgversus.report.overview import RankedVerdict
-from pgversus.report.sentences import contender_sentence, next_step
+from pgversus.report.sentences import contender_sentence
+from pgversus.report.study_answer import undecided_lines
 from pgversus.report.values import dropped_trials, medians, value_text
 from pgversus.report.verdicts import VerdictRow, verdict_row
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.confidence import Verdict
-from pgversus.text.translation import _
+from pgversus.text.translation import N_, _, listed, together
 from pgversus.text.units import percent
 
 _MOST_SENTENCES = 12
@@ -33,12 +36,12 @@ class ValidityBadge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sentence:
-    """The sentence on one contender."""
+    """The sentence on one contender, or on undecided contenders that need the same."""
 
     place: str
     text: str
     next: str
-    """The next step; empty if the sentence includes it."""
+    """The next step; empty if there is none for this one."""
     light: ValidityBadge
 
 
@@ -72,49 +75,64 @@ class VerdictLine:
 
 
 def validity_badge(answer: Answer, result: ContenderResult) -> ValidityBadge:
-    """Return the badge of one verdict."""
-    if result.verdict is Verdict.INVALID:
-        return _badges()["invalid"]
-    if answer.needs_check(result):
-        return _badges()["caution"]
-    return _badges()["undecided" if result.verdict is Verdict.UNDECIDED else "valid"]
+    """Return the badge of one verdict, with the reasons for caution."""
+    badge = _badge(validity(answer, result))
+    reasons = [_(_DOUBTS[doubt]) for doubt in doubts(answer, result)]
+    return replace(badge, word=_("with caution: {reasons}", reasons=listed(reasons))) if reasons else badge
 
 
 def study_badge(answer: StudyAnswer) -> ValidityBadge:
-    """Return the badge of the whole study; invalid if nothing was measured."""
-    kinds = {validity_badge(one, result).kind for one in answer.answers for result in one.analysis.results}
-    if not kinds:
-        return _badges()["invalid"]
-    if any(one.failed for one in answer.unanswered) or any(one.failure for one in answer.answers):
-        kinds.add("caution")
-    if len(kinds) == 1:
-        return _badges()[kinds.pop()]
-    # One invalid contender does not invalidate the others.
-    return _badges()["partly" if kinds == {"valid", "undecided"} else "caution"]
+    """Return the badge of the whole study."""
+    return _badge(validity_of_study(answer))
 
 
-def _badges() -> dict[str, ValidityBadge]:
-    return {
-        "valid": ValidityBadge(kind="valid", sign="✔", word=_("valid")),
-        "undecided": ValidityBadge(kind="undecided", sign="?", word=_("undecided")),
-        "partly": ValidityBadge(kind="undecided", sign="?", word=_("partly undecided")),
-        "caution": ValidityBadge(kind="caution", sign="⚠", word=_("with caution")),
-        "invalid": ValidityBadge(kind="invalid", sign="✖", word=_("invalid")),
-    }
+_DOUBTS = {
+    Doubt.CAVEATS: N_("see the caveats"),
+    Doubt.WIDE_INTERVAL: N_("wide interval"),
+    Doubt.FEW_BLOCKS: N_("few blocks"),
+}
 
 
-def answer_lines(placed: Sequence[RankedVerdict]) -> tuple[list[Sentence], int]:
-    """Return a sentence for each of the first verdicts, and the number of verdicts without one."""
-    shown = [
-        Sentence(
-            place=one.answer.context.label,
-            text=contender_sentence(one.answer, one.result),
-            next=next_step(one.answer, one.result),
-            light=validity_badge(one.answer, one.result),
-        )
-        for one in placed[:_MOST_SENTENCES]
+def _badge(found: Validity) -> ValidityBadge:
+    kind, sign, word = _BADGES[found]
+    return ValidityBadge(kind=kind, sign=sign, word=_(word))
+
+
+_BADGES = {
+    Validity.VALID: ("valid", "✔", N_("valid")),
+    Validity.UNDECIDED: ("undecided", "?", N_("undecided")),
+    Validity.PARTLY_UNDECIDED: ("undecided", "?", N_("partly undecided")),
+    Validity.CAUTION: ("caution", "⚠", N_("with caution")),
+    Validity.INVALID: ("invalid", "✖", N_("invalid")),
+}
+
+
+def answer_lines(answer: StudyAnswer, placed: Sequence[RankedVerdict]) -> tuple[list[Sentence], int]:
+    """Return a sentence for each of the first verdicts, and the number of verdicts without one.
+
+    Several undecided verdicts share a sentence if they need the same.
+    """
+    undecided = [one for one in placed if one.result.verdict is Verdict.UNDECIDED]
+    is_grouped = len(undecided) > 1
+    single = [one for one in placed if not (is_grouped and one.result.verdict is Verdict.UNDECIDED)]
+    groups = undecided_lines(answer, undecided) if is_grouped else []
+    lines = [_sentence(one, is_only=len(placed) == 1) for one in single[:_MOST_SENTENCES]]
+    lines += [
+        Sentence(place=group.names, text=group.count, next=group.advice, light=_badge(Validity.UNDECIDED))
+        for group in groups
     ]
-    return shown, len(placed) - len(shown)
+    return lines, max(0, len(single) - _MOST_SENTENCES)
+
+
+def _sentence(one: RankedVerdict, *, is_only: bool) -> Sentence:
+    judged = (one.answer, one.result)
+    steps = [*repairs([judged]), *(group.advice for group in undecided_groups([judged]))]
+    return Sentence(
+        place=one.answer.context.label,
+        text=contender_sentence(*judged),
+        next=together(*steps) or (_(NOTHING_TO_DO) if is_only else ""),
+        light=validity_badge(*judged),
+    )
 
 
 def verdict_lines(placed: Sequence[RankedVerdict]) -> list[VerdictLine]:

@@ -1,0 +1,188 @@
+"""What to do next, said once for all verdicts of a command: undecided ones share its budget."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from pgversus.answers.answer import Answer
+from pgversus.stats.analysis import ContenderResult, blocks_needed
+from pgversus.stats.confidence import Verdict
+from pgversus.study.design import MOST_BLOCKS, StopReason
+from pgversus.study.metrics import transactions_for_quantile
+from pgversus.text.translation import N_, _, ngettext
+from pgversus.text.units import duration, percent
+
+_TOO_NOISY = 3
+# Multiple of the budget above which a quieter host is suggested instead of more time.
+_RESERVE = 1.2
+# The noise seen so far is itself uncertain.
+
+NOTHING_TO_DO = N_("No further measurement is needed.")
+"""Untranslated."""
+
+Judged = tuple[Answer, ContenderResult]
+"""A verdict and the answer it belongs to."""
+
+
+class _Obstacle(Enum):
+    """The reason why a verdict is undecided."""
+
+    TIME = auto()
+    NOISE = auto()
+    BLOCK_LIMIT = auto()
+    """The study file allows too few blocks."""
+    TRANSACTIONS = auto()
+    """Blocks have too few transactions for an interval of the percentile."""
+    INTERRUPTED = auto()
+    FIXED_BLOCKS = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class UndecidedGroup:
+    """Undecided verdicts with the same next step."""
+
+    judged: tuple[Judged, ...]
+    advice: str
+    """One sentence or two."""
+
+
+def undecided_groups(judged: Sequence[Judged], others_s: float = 0.0) -> list[UndecidedGroup]:
+    """Return the undecided verdicts among these of one command, grouped by what they need.
+
+    others_s: time that contexts without measurements are expected to take from the same budget.
+    """
+    found: dict[_Obstacle, list[Judged]] = {}
+    for answer, result in judged:
+        if result.verdict is Verdict.UNDECIDED:
+            found.setdefault(_obstacle(answer, result), []).append((answer, result))
+    return [
+        UndecidedGroup(
+            tuple(group), _more_time(group, others_s) if obstacle is _Obstacle.TIME else _ADVICE[obstacle](group)
+        )
+        for obstacle, group in found.items()
+    ]
+
+
+def repairs(judged: Sequence[Judged]) -> Iterator[str]:
+    """Yield what to do about invalid and possibly misleading verdicts."""
+    if any(result.verdict is Verdict.INVALID for _unused, result in judged):
+        yield _("Fix the cause of the failed trials (see the caveats), then run the same command again.")
+    if any(answer.needs_check(result) for answer, result in judged):
+        yield _("Fix the problems in the caveats, then measure again. Until then, the result may be misleading.")
+
+
+def seconds_of_a_block(answer: Answer) -> float:
+    """Return the mean wall time of a block, with restarts and warm-up."""
+    return answer.wall_s / max(1, len(answer.blocks))
+
+
+def _obstacle(answer: Answer, result: ContenderResult) -> _Obstacle:
+    design = answer.comparison.design
+    if answer.stopped is StopReason.INTERRUPTED:
+        return _Obstacle.INTERRUPTED
+    if design.stopping_rule.looks_once:
+        return _Obstacle.FIXED_BLOCKS
+    if result.blocks < answer.rule.first_look:
+        return _Obstacle.TIME
+    ratio = result.ratios.get(design.metric)
+    if design.metric.quantile is not None and (ratio is None or ratio.low is None):
+        return _Obstacle.TRANSACTIONS
+    return _limit(answer, result)
+
+
+def _limit(answer: Answer, result: ContenderResult) -> _Obstacle:
+    """Return what limits the number of blocks that the verdict needs at the present noise."""
+    design, needed = answer.comparison.design, blocks_needed(result, answer.comparison, answer.rule)
+    if needed is None or (needed - result.blocks) * seconds_of_a_block(answer) > _TOO_NOISY * design.budget_s:
+        return _Obstacle.NOISE
+    if answer.is_from_file and max(needed, result.blocks + 1) > design.max_blocks:
+        return _Obstacle.BLOCK_LIMIT
+    return _Obstacle.TIME
+
+
+def _more_time(group: Sequence[Judged], others_s: float) -> str:
+    """Return how much longer the command must run for all of them: contenders of one context share its blocks."""
+    more_s: dict[int, float] = {}
+    for answer, result in group:
+        seconds = (_blocks(answer, result) - len(answer.blocks)) * seconds_of_a_block(answer)
+        more_s[answer.context.number] = max(more_s.get(answer.context.number, 0.0), seconds)
+    answer, most = group[0][0], max(_blocks(*one) for one in group)
+    all_s = math.fsum(more_s.values()) + others_s
+    flags = f"--budget {math.ceil((answer.study_wall_s + all_s) * _RESERVE / 60)}m"
+    if most >= answer.comparison.design.max_blocks and not answer.is_from_file:
+        flags = f"--max-blocks {min(MOST_BLOCKS, math.ceil(_RESERVE * most))} {flags}"
+    return ngettext(
+        "A verdict needs about {duration} more. Run again with {flags}.",
+        "{number} verdicts need about {duration} more together. Run again with {flags}.",
+        len(group),
+        duration=duration(all_s),
+        flags=flags,
+    )
+
+
+def _blocks(answer: Answer, result: ContenderResult) -> int:
+    """Return the number of blocks after which a verdict is expected, more than there are."""
+    needed = blocks_needed(result, answer.comparison, answer.rule) or 0
+    return max(needed, answer.rule.first_look, len(answer.blocks) + 1)
+
+
+def _less_noise(group: Sequence[Judged]) -> str:
+    (answer, _unused), *_others = group
+    margin = percent(answer.comparison.design.margin)
+    return _(_NOISY_OF_FILE if answer.is_from_file else _NOISY_OF_FLAGS, margin=margin)
+
+
+_NOISY_OF_FILE = N_("This host is currently too noisy for ±{margin}. Stop other jobs or use a quieter machine.")
+_NOISY_OF_FLAGS = N_(
+    "This host is currently too noisy for ±{margin}. Stop other jobs, use a quieter machine, or widen --margin."
+)
+
+
+def _more_blocks(group: Sequence[Judged]) -> str:
+    answer, _unused = group[0]
+    return _(
+        "A verdict needs about {needed} blocks, but this study ends after {most}.",
+        needed=max(_blocks(*one) for one in group),
+        most=answer.comparison.design.max_blocks,
+    )
+
+
+def _more_transactions(group: Sequence[Judged]) -> str:
+    answer, _unused = group[0]
+    quantile = answer.comparison.design.metric.quantile
+    assert quantile is not None  # noqa: S101 - only percentiles have this obstacle
+    return _(
+        _LONGER_OF_FILE if answer.is_from_file else _LONGER_OF_FLAGS,
+        percentile=f"p{100 * quantile:g}",
+        needed=transactions_for_quantile(quantile),
+    )
+
+
+_LONGER_OF_FILE = N_(
+    "An interval for {percentile} needs {needed} transactions of each arm in every block. Use more clients or longer "
+    "windows."
+)
+_LONGER_OF_FLAGS = N_(
+    "An interval for {percentile} needs {needed} transactions of each arm in every block. Use more clients or a longer "
+    "--window."
+)
+
+
+def _resumption(group: Sequence[Judged]) -> str:
+    # A study can be resumed; a comparison of the command line starts again.
+    again = _("Run the same command again to resume.")
+    return again if group[0][0].is_from_file else _("Run the comparison again without interrupting it.")
+
+
+def _other_design(_group: Sequence[Judged]) -> str:
+    return _("Run it again with more blocks, or with a wider margin if such a small difference does not matter.")
+
+
+_ADVICE = {
+    _Obstacle.NOISE: _less_noise,
+    _Obstacle.BLOCK_LIMIT: _more_blocks,
+    _Obstacle.TRANSACTIONS: _more_transactions,
+    _Obstacle.INTERRUPTED: _resumption,
+    _Obstacle.FIXED_BLOCKS: _other_design,
+}

@@ -1,0 +1,98 @@
+"""The one answer to a study, with which every report begins: counts, the worst verdict, and what to do."""
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from pgversus.answers.answer import StudyAnswer
+from pgversus.report.advice import NOTHING_TO_DO, repairs, undecided_groups
+from pgversus.report.overview import WORST_FIRST, RankedVerdict, worst_first
+from pgversus.report.sentences import answer_sentences, contender_sentence
+from pgversus.report.verdicts import verdict_word
+from pgversus.stats.confidence import Verdict
+from pgversus.study.design import StopReason
+from pgversus.text.translation import _, listed, ngettext, together
+
+_MOST_NAMED = 3
+
+
+def study_sentences(answer: StudyAnswer) -> list[str]:
+    """Return the one answer to a study: the number of verdicts of each kind, the worst one, and what to do.
+
+    Undecided verdicts are grouped by what they need. A study of one comparison has that comparison's sentences.
+    """
+    if len(answer.answers) == 1 and not answer.unanswered:
+        return answer_sentences(answer.answers[0])
+    ranked = worst_first(answer)
+    judged = [(one.answer, one.result) for one in ranked]
+    undecided = [
+        together(_("Undecided: {names}.", names=one.names), one.advice) for one in undecided_lines(answer, ranked)
+    ]
+    todo = [*repairs(judged), *undecided, *_resumption(answer)]
+    done = [_(NOTHING_TO_DO)] if judged and not answer.unanswered else []
+    return [_counts(answer), *_worst(ranked), *(todo or done)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndecidedLine:
+    """Undecided verdicts that need the same, in words."""
+
+    names: str
+    """Labels of the first ones."""
+    count: str
+    """A sentence."""
+    advice: str
+    """A sentence or two."""
+
+
+def undecided_lines(answer: StudyAnswer, ranked: Sequence[RankedVerdict]) -> list[UndecidedLine]:
+    """Return a line for each group of undecided verdicts that need the same. ranked: all of the study."""
+    labels = {(one.answer.context.number, one.result.contender): one.label for one in ranked}
+    unreached = sum(not one.failed for one in answer.unanswered)
+    others_s = unreached * math.fsum(one.wall_s for one in answer.answers) / max(1, len(answer.answers))
+    found = []
+    for group in undecided_groups([(one.answer, one.result) for one in ranked], others_s):
+        names = [labels[one.context.number, result.contender] for one, result in group.judged]
+        first, rest = listed(names[:_MOST_NAMED]), len(names) - _MOST_NAMED
+        names_shown = _("{first} and {rest} more", first=first, rest=rest) if rest > 0 else first
+        count = ngettext("{number} verdict is undecided.", "{number} verdicts are undecided.", len(names))
+        found.append(UndecidedLine(names=names_shown, count=count, advice=group.advice))
+    return found
+
+
+def _worst(ranked: Sequence[RankedVerdict]) -> Iterator[str]:
+    """Yield the sentence on the slowest contender, or that none of those with a verdict is slower."""
+    slower = [one for one in ranked if one.result.verdict is Verdict.SLOWER]
+    if slower and len(ranked) > 1:
+        worst = slower[0]
+        yield _(
+            "Worst: {label}: {sentence}", label=worst.label, sentence=contender_sentence(worst.answer, worst.result)
+        )
+    elif not slower and any(one.result.verdict in (Verdict.FASTER, Verdict.EQUIVALENT) for one in ranked):
+        yield _("No contender was found to be slower.")
+
+
+def _resumption(answer: StudyAnswer) -> Iterator[str]:
+    """Yield what to do about contexts that were not reached. A comparison of the command line cannot be resumed."""
+    if all(one.failed for one in answer.unanswered) or answer.is_comparison:
+        return
+    if answer.stopped is StopReason.BUDGET:
+        yield _("Run the same command with a larger --budget to resume.")
+    elif answer.stopped is StopReason.INTERRUPTED:
+        yield _("Run the same command again to resume.")
+
+
+def _counts(answer: StudyAnswer) -> str:
+    verdicts = Counter(result.verdict for one in answer.answers for result in one.analysis.results)
+    parts = [
+        _("{count} {verdict}", count=verdicts[verdict], verdict=verdict_word(verdict))
+        for verdict in WORST_FIRST
+        if verdicts[verdict]
+    ]
+    return ngettext(
+        "{number} verdict: {parts}.",
+        "{number} verdicts: {parts}.",
+        verdicts.total(),
+        parts=listed(parts) or _("none"),
+    )
