@@ -332,11 +332,12 @@ def _published(row: PublishedRatio) -> dict[str, Any]:
         "context": row.context,
         "contender": row.contender,
         "published_ratio": row.published,
-        "published_at": row.at or None,
         "ratio": measured.value if measured else None,
         "low": measured.low if measured else None,
         "high": measured.high if measured else None,
-        "replication": row.replication.value,
+        "agreement": row.agreement.value,
+        "different_conditions": [asdict(one) for one in row.different],
+        "confounded": row.confounded or None,
     }
 
 

@@ -8,7 +8,7 @@ from pgversus.answers.answer import StudyAnswer
 from pgversus.answers.plans import ComparedPlans, PlansAnswer
 from pgversus.plans.sentences import headline, sentences
 from pgversus.report.plans import NOTHING_COMPARED, override_text, plan_lines, plan_warnings, statement_text, times
-from pgversus.report.published import NOTHING_PUBLISHED, PublishedRatio, published_cells
+from pgversus.report.published import NOTHING_PUBLISHED, PublishedRatio, agreement_text, published_cells
 from pgversus.report.sentences import interval_heading
 from pgversus.report.study_page import study_page
 from pgversus.report.sweeps import HeatMap
@@ -168,8 +168,8 @@ def _published(rows: Sequence[PublishedRatio]) -> str:
     if not rows:
         return _(NOTHING_PUBLISHED)
     names = _("context"), _("contender"), _("published"), _("measured")
-    heads = (*names, interval_heading(), _("replication"))
-    return table(heads, [(row.context, *published_cells(row)) for row in rows], names=2)
+    heads = (*names, interval_heading(), _("agreement"))
+    return table(heads, [(row.context, *published_cells(row), agreement_text(row)) for row in rows], names=2)
 
 
 def _arm_values(rows: Sequence[ArmValuesRow]) -> str:

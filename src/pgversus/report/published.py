@@ -1,43 +1,63 @@
-"""Published figures next to the measured ones, and whether they were replicated."""
+"""Published ratios next to the measured ones, and whether the two agree.
+
+A published ratio has no interval, so it is compared with the measured interval:
+
+    measured 95 % interval          it includes the published ratio    it does not
+    missing                         cannot tell                        cannot tell
+    excludes 1 (no difference)      agrees                             disagrees
+    includes 1, exceeds the margin  cannot tell                        disagrees
+    lies within the margin          agrees                             agrees if the published ratio lies
+                                                                       within the margin, otherwise disagrees
+
+All of this applies only if the published conditions are the measured ones; otherwise it is "cannot tell". The scale,
+the load (clients) and both versions must be published and equal, and so must be every factor of the study and every
+condition that the figures state. A confounded figure is marked next to the result, whatever that is.
+"""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePath
 
 from pgversus.answers.answer import Answer, StudyAnswer
+from pgversus.report.sentences import shortened
 from pgversus.report.values import value_text
 from pgversus.stats.analysis import ContenderResult, Estimate
-from pgversus.stats.confidence import Interval, Verdict, judge
-from pgversus.study.metrics import Metric
-from pgversus.study.published import Figures, read_figures
+from pgversus.study.comparison import BASELINE
+from pgversus.study.published import CONFOUNDED, Figure, major_version, read_figures
 from pgversus.text.translation import N_, _
-from pgversus.text.units import RatioTexts, change, ratio_texts
+from pgversus.text.units import RatioTexts, change, has_bounds, ratio_texts
 
 NOTHING_PUBLISHED = N_("No published values for these contexts.")
 """Untranslated."""
 
 
-class Replication(StrEnum):
-    """Relation of a published ratio to a measured one."""
+class Agreement(StrEnum):
+    """Relation of a measured ratio to a published one, as in the table above."""
 
-    REPLICATED = "replicated"
-    """The published ratio lies in the measured interval, or both lie within the margin."""
-    SAME_DIRECTION = "same direction"
-    """The direction is the same, the size is not."""
-    NOT_REPLICATED = "not replicated"
-    """The directions differ, or there is a difference on one side only."""
-    OPEN = "open"
-    """The verdict is undecided, and the interval includes the published ratio or does not exist."""
+    AGREES = "agrees"
+    DISAGREES = "disagrees"
+    OPEN = "cannot tell"
 
 
 _WORDS = {
-    Replication.REPLICATED: N_("replicated"),
-    Replication.SAME_DIRECTION: N_("same direction"),
-    Replication.NOT_REPLICATED: N_("not replicated"),
-    Replication.OPEN: N_("inconclusive"),
+    Agreement.AGREES: N_("agrees"),
+    Agreement.DISAGREES: N_("disagrees"),
+    Agreement.OPEN: N_("cannot tell"),
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DifferentCondition:
+    """A condition of the published figures that is not the measured one, or not known to be."""
+
+    name: str
+    """As in the figures: scale, clients, version, the name of a setting or variable."""
+    measured: str
+    """Empty if unknown."""
+    published: str
+    """Empty if not published."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,81 +69,189 @@ class PublishedRatio:
     published: float
     measured: Estimate | None
     """None if not measured."""
-    replication: Replication
+    agreement: Agreement
     values: tuple[str, str]
     """The published figures themselves, of baseline and contender."""
-    at: str
-    """Scale of the published figures if it differs, as `scale 50`; otherwise empty."""
+    different: tuple[DifferentCondition, ...]
+    confounded: str
+    """Reason why the published ratio may have another cause, or CONFOUNDED without one; empty if there is none."""
 
 
 def published_ratios(answer: StudyAnswer) -> list[PublishedRatio]:
-    """Return a row for each verdict with published figures, in the order of the study."""
+    """Return a row for each verdict with published figures of its workload, in the order of the study."""
     figures = read_figures(answer.study.published) if answer.study.published else ()
     found = (_compare_published(one, result, figures) for one in answer.answers for result in one.analysis.results)
     return [row for row in found if row is not None]
 
 
 def published_cells(row: PublishedRatio) -> tuple[str, ...]:
-    """Return the cells of a row: contender, published change, measured change, its interval, replication."""
-    published, values = change(row.published), " / ".join(row.values)
+    """Return the cells of a row: contender, published change, measured change, its interval."""
     one = row.measured
     measured = RatioTexts("", "", "") if one is None else ratio_texts(one.value, one.low, one.high)
     return (
         row.contender,
-        _("{change} ({levels} at {scale})", change=published, levels=values, scale=row.at)
-        if row.at
-        else _("{change} ({levels})", change=published, levels=values),
+        _("{change} ({levels})", change=change(row.published), levels=" / ".join(row.values)),
         measured.value,
         measured.interval,
-        replication_word(row.replication),
     )
 
 
-def replication_word(found: Replication) -> str:
-    """Return the replication in the current language."""
-    return _(_WORDS[found])
+def agreement_text(row: PublishedRatio) -> str:
+    """Return the agreement in the current language, with the reason why it is open, and a mark if confounded."""
+    return _marked(_open_text(row) or _(_WORDS[row.agreement]), _confounded_text(row))
 
 
-def replication(measured: Estimate | None, published: float, margin: float, metric: Metric) -> Replication:
-    """Compare a published ratio of a metric with the measured one, whichever metric carries the verdict."""
+def agreement_word(row: PublishedRatio) -> str:
+    """Return agreement_text() without its reasons, for narrow tables; agreement_notes() has them."""
+    return _marked(_(_WORDS[row.agreement]), _("confounded") if row.confounded else "")
+
+
+def agreement_notes(rows: Iterable[PublishedRatio]) -> list[str]:
+    """Return each reason once, with its rows."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        for reason in filter(None, (_open_text(row), _confounded_text(row))):
+            found.setdefault(reason, []).append(f"{row.context} {row.contender}".strip())
+    return [_("{reason} [{rows}]", reason=reason, rows=shortened(places)) for reason, places in found.items()]
+
+
+def agreement(measured: Estimate | None, published: float, margin: float) -> Agreement:
+    """Compare a published ratio with the measured one under the same conditions."""
+    bounds = _bounds(measured)
+    if bounds is None:
+        return Agreement.OPEN
+    low, high = bounds
+    is_inside = low <= published <= high
+    if _lies_within(margin, low) and _lies_within(margin, high):
+        return Agreement.AGREES if is_inside or _lies_within(margin, published) else Agreement.DISAGREES
+    if not is_inside:
+        return Agreement.DISAGREES
+    return Agreement.OPEN if low <= 1 <= high else Agreement.AGREES
+
+
+def _lies_within(margin: float, ratio: float) -> bool:
+    return abs(math.log(ratio)) < math.log1p(margin)
+
+
+def _bounds(measured: Estimate | None) -> tuple[float, float] | None:
+    """Return the interval; None for no interval or an uninformative one, which reports do not show."""
     if measured is None or measured.low is None or measured.high is None:
-        return Replication.OPEN
-    rho = math.log1p(margin)
-    verdict = judge(Interval(low=math.log(measured.low), high=math.log(measured.high)), metric, rho)
-    is_inside = measured.low <= published <= measured.high
-    if verdict is Verdict.UNDECIDED:
-        return Replication.OPEN if is_inside else Replication.NOT_REPLICATED
-    if is_inside or (verdict is Verdict.EQUIVALENT and abs(math.log(published)) < rho):
-        return Replication.REPLICATED
-    # A published ratio of 1 has no direction, so a measured difference does not replicate it.
-    is_same = (published - 1) * (measured.value - 1) > 0 and verdict is not Verdict.EQUIVALENT
-    return Replication.SAME_DIRECTION if is_same else Replication.NOT_REPLICATED
+        return None
+    return (measured.low, measured.high) if has_bounds(measured.low, measured.high) else None
 
 
-def _compare_published(one: Answer, result: ContenderResult, figures: Figures) -> PublishedRatio | None:
-    comparison = one.comparison
-    contender = comparison.arms[result.contender].label
-    metric = comparison.workload.main_metric
-    known = _context(one)
-    for scale in _scales(figures, known.get("scale")):
-        # Both at the same scale: figures for different data have no ratio.
-        pair = [_figure(figures, known, label, scale, metric) for label in (comparison.baseline.label, contender)]
-        if pair[0] is not None and pair[1] is not None:
-            published, measured = pair[1] / pair[0], result.ratios.get(metric)
-            return PublishedRatio(
-                context=one.context.label,
-                contender=contender,
-                published=published,
-                measured=measured,
-                replication=replication(measured, published, comparison.design.margin, metric),
-                values=(value_text(metric, pair[0]), value_text(metric, pair[1])),
-                at="" if scale in (None, known.get("scale")) else f"scale {scale}",
-            )
-    return None
+def _marked(text: str, mark: str) -> str:
+    return _("{agreement} ({mark})", agreement=text, mark=mark) if mark else text
 
 
-def _context(one: Answer) -> dict[str, str]:
-    """Return the values that can identify a context: its levels, and properties that need not be factors.
+def _confounded_text(row: PublishedRatio) -> str:
+    """Return the mark of a confounded figure; empty for any other."""
+    if row.confounded in ("", CONFOUNDED):
+        return _("confounded") if row.confounded else ""
+    return _("confounded: {reason}", reason=row.confounded)
+
+
+def _open_text(row: PublishedRatio) -> str:
+    """Return why a row cannot tell; empty if it can."""
+    if row.agreement is not Agreement.OPEN:
+        return ""
+    if row.different:
+        reason = "; ".join(map(_condition_text, row.different))
+    elif _bounds(row.measured) is None:
+        reason = _("no interval")
+    else:
+        reason = _("the interval includes both the published ratio and zero difference")
+    return _("cannot tell: {reason}", reason=reason)
+
+
+def _condition_text(one: DifferentCondition) -> str:
+    if not one.published:
+        return _("{name} {value} here, not published", name=one.name, value=one.measured)
+    if not one.measured:
+        return _("{name} {value} published, unknown here", name=one.name, value=one.published)
+    return _("{name} {value} here, {published} published", name=one.name, value=one.measured, published=one.published)
+
+
+def _compare_published(one: Answer, result: ContenderResult, figures: tuple[Figure, ...]) -> PublishedRatio | None:
+    """Compare a verdict with the figures whose conditions differ least; None without figures of its workload."""
+    pairs = [(pair, _different(one, result.contender, pair)) for pair in _pairs(one, result.contender, figures)]
+    if not pairs:
+        return None
+    (old, new), different = min(pairs, key=lambda found: len(found[1]))
+    metric = one.comparison.workload.main_metric
+    published, measured = new.values[metric.value] / old.values[metric.value], result.ratios.get(metric)
+    return PublishedRatio(
+        context=one.context.label,
+        contender=one.comparison.arms[result.contender].label,
+        published=published,
+        measured=measured,
+        agreement=Agreement.OPEN if different else agreement(measured, published, one.comparison.design.margin),
+        values=(value_text(metric, old.values[metric.value]), value_text(metric, new.values[metric.value])),
+        different=different,
+        confounded="; ".join(dict.fromkeys(filter(None, (old.confounded, new.confounded)))),
+    )
+
+
+def _pairs(one: Answer, contender: int, figures: tuple[Figure, ...]) -> Iterator[tuple[Figure, Figure]]:
+    """Yield figures of both arms under equal conditions: figures for different data have no ratio."""
+    workload, metric = _measured_conditions(one)["workload"], one.comparison.workload.main_metric
+    fitting = [
+        figure
+        for figure in figures
+        if figure.conditions.get("workload", workload) == workload and metric.value in figure.values
+    ]
+    contenders = [figure for figure in fitting if _is_of(figure, one, contender)]
+    for old in fitting:
+        if _is_of(old, one, BASELINE):
+            others = (new for new in contenders if new.level != old.level and new.conditions == old.conditions)
+            yield from ((old, new) for new in others)
+
+
+def _is_of(figure: Figure, one: Answer, arm: int) -> bool:
+    """Return whether a figure is of the level of an arm, or of another minor version of the same major."""
+    if figure.level == one.comparison.arms[arm].label:
+        return True
+    major = major_version(figure.level)
+    return major is not None and "server" in one.comparison.factors and major == major_version(_version(one, arm))
+
+
+def _version(one: Answer, arm: int) -> str:
+    """Return the version of an arm without its package: of `17.8 (Debian 17.8-1)`, 17.8."""
+    return one.arms[arm].version.partition(" ")[0]
+
+
+def _different(one: Answer, contender: int, pair: tuple[Figure, Figure]) -> tuple[DifferentCondition, ...]:
+    measured, published = _measured_conditions(one), pair[BASELINE].conditions
+    found = [
+        DifferentCondition(name=name, measured=measured.get(name, ""), published=published.get(name, ""))
+        for name in dict.fromkeys((*published, *_required(one, published)))
+    ]
+    found += [
+        DifferentCondition(name="version", measured=_version(one, arm), published=figure.version)
+        for arm, figure in zip((BASELINE, contender), pair, strict=True)
+    ]
+    return tuple(condition for condition in dict.fromkeys(found) if _differs(condition))
+
+
+def _differs(condition: DifferentCondition) -> bool:
+    return not condition.published or condition.published != condition.measured
+
+
+_STATED_OTHERWISE = frozenset({"workload", "load", "dataset", "server"})
+"""Factors whose levels are names of a study: of its workloads, with their data, of its loads and its servers."""
+
+
+def _required(one: Answer, published: Mapping[str, str]) -> Iterator[str]:
+    """Yield the conditions that must be published: the size of the data, the load, and other factors of the study."""
+    if one.comparison.dataset.pgbench_scale is not None:
+        yield "scale"
+    if not one.comparison.workload.runs_once and "load" not in published:
+        yield "clients"
+    yield from (name for name, _level in one.context.levels if name not in _STATED_OTHERWISE)
+
+
+def _measured_conditions(one: Answer) -> dict[str, str]:
+    """Return the levels of a context, and properties that need not be factors.
 
     Settings are those of the baseline, which all arms share unless they are compared.
     """
@@ -134,23 +262,8 @@ def _context(one: Answer) -> dict[str, str]:
         **dict(comparison.dataset.variables),
         "workload": PurePath(comparison.workload.name).stem,
         "clients": str(comparison.workload.clients),
+        "threads": str(comparison.workload.threads),
         "cache": comparison.cache.value,
         **({"scale": str(scale)} if scale is not None else {}),
         **dict(one.context.levels),
     }
-
-
-def _scales(figures: Figures, own: str | None) -> Iterator[str | None]:
-    """Yield the scales of the figures, the context's own first; a ratio may have been published for another one."""
-    scales = dict.fromkeys(row.get("scale") for row in figures)
-    yield from sorted(scales, key=lambda scale: scale != own)
-
-
-def _figure(figures: Figures, known: Mapping[str, str], level: str, scale: str | None, metric: Metric) -> float | None:
-    """Return the figure of a level in the given context; None if nothing was published at this scale."""
-    rows = (row for row in figures if row["level"] == level and row.get("scale") == scale and _agrees(row, known))
-    return next((float(row[metric.value]) for row in rows if metric.value in row), None)
-
-
-def _agrees(row: Mapping[str, str], known: Mapping[str, str]) -> bool:
-    return all(known[name] == value for name, value in row.items() if name in known and name != "scale")

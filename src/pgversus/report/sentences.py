@@ -1,6 +1,7 @@
 """The answer to a comparison in sentences: each verdict, its certainty, and the next step."""
 
 import math
+from collections.abc import Sequence
 
 from pgversus.answers.answer import OTHER_ROWS, Answer, Unanswered
 from pgversus.report.advice import seconds_of_a_block, undecided_groups
@@ -9,7 +10,7 @@ from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.confidence import CONFIDENCE, Verdict
 from pgversus.study.design import StopReason
 from pgversus.study.metrics import Metric
-from pgversus.text.translation import N_, _, ngettext, together
+from pgversus.text.translation import N_, _, listed, ngettext, together
 from pgversus.text.units import FACTOR_FROM, duration, percent, percent_above, ratio_texts, significant
 
 
@@ -207,3 +208,12 @@ _BODIES = {
     Verdict.UNDECIDED: _undecided,
     Verdict.INVALID: _invalid,
 }
+
+
+_MOST_PLACES = 6
+
+
+def shortened(places: Sequence[str]) -> str:
+    """Return a list of contexts, limited to the first ones."""
+    shown, rest = listed(places[:_MOST_PLACES]), len(places) - _MOST_PLACES
+    return _("{first} and {rest} more", first=shown, rest=rest) if rest > 0 else shown

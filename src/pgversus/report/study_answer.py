@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from pgversus.answers.answer import StudyAnswer
 from pgversus.report.advice import NOTHING_TO_DO, repairs, undecided_groups
 from pgversus.report.overview import WORST_FIRST, RankedVerdict, worst_first
-from pgversus.report.sentences import answer_sentences, contender_sentence
+from pgversus.report.sentences import answer_sentences, contender_sentence, shortened
 from pgversus.report.verdicts import verdict_word
 from pgversus.stats.confidence import Verdict
 from pgversus.study.design import StopReason
 from pgversus.text.translation import _, listed, ngettext, together
-
-_MOST_NAMED = 3
 
 
 def study_sentences(answer: StudyAnswer) -> list[str]:
@@ -54,10 +52,8 @@ def undecided_lines(answer: StudyAnswer, ranked: Sequence[RankedVerdict]) -> lis
     found = []
     for group in undecided_groups([(one.answer, one.result) for one in ranked], others_s):
         names = [labels[one.context.number, result.contender] for one, result in group.judged]
-        first, rest = listed(names[:_MOST_NAMED]), len(names) - _MOST_NAMED
-        names_shown = _("{first} and {rest} more", first=first, rest=rest) if rest > 0 else first
         count = ngettext("{number} verdict is undecided.", "{number} verdicts are undecided.", len(names))
-        found.append(UndecidedLine(names=names_shown, count=count, advice=group.advice))
+        found.append(UndecidedLine(names=shortened(names), count=count, advice=group.advice))
     return found
 
 

@@ -13,7 +13,13 @@ from rich.text import Text
 from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.report.caveats import caveat_text
 from pgversus.report.methodology import comparison_lines
-from pgversus.report.published import NOTHING_PUBLISHED, PublishedRatio, published_cells
+from pgversus.report.published import (
+    NOTHING_PUBLISHED,
+    PublishedRatio,
+    agreement_notes,
+    agreement_word,
+    published_cells,
+)
 from pgversus.report.sentences import answer_sentences, interval_heading, metric_text
 from pgversus.report.study_page import StudyPage, study_page
 from pgversus.report.sweeps import HeatCell, HeatMap, heat_colour
@@ -265,7 +271,7 @@ def _parts_of_study(page: StudyPage) -> list[RenderableType]:
     for found in page.heat_maps:
         parts += [_heat_table(found), Text("")]
     if page.published is not None:
-        parts += [_published_table(page.published), Text("")]
+        parts += [_published_table(page.published), *map(Text, agreement_notes(page.published)), Text("")]
     if page.arm_values:
         parts += [_arm_value_table(page.arm_values), Text("")]
     if page.tps is not None:
@@ -305,9 +311,11 @@ def _heat_cell(cell: HeatCell | None) -> Text:
 def _published_table(rows: Sequence[PublishedRatio]) -> RenderableType:
     if not rows:
         return Text(_(NOTHING_PUBLISHED))
-    shown = terminal_table(_("published and measured"), "", _("published"), _("measured"), interval_heading(), "")
+    shown = terminal_table(
+        _("published and measured"), "", _("published"), _("measured"), interval_heading(), _("agreement")
+    )
     for row in rows:
-        shown.add_row(Text(row.context), *map(Text, published_cells(row)))
+        shown.add_row(Text(row.context), *map(Text, published_cells(row)), Text(agreement_word(row)))
     return shown
 
 

@@ -33,9 +33,13 @@ from tests.unit.plans.raw import node, scan
 from tests.unit.report.cases import CASES, noisy, steady
 
 FIGURES = (
-    "workload,load,scale,level,tps\n"
-    "w1,c4,50,16.12,100\nw1,c4,50,17.8,110\nw2,c4,1,16.12,100\nw2,c4,1,17.8,300\nw3,c4,1,16.12,100\nw3,c4,1,17.8,90\n"
-    "w4,c4,1,16.12,100\nw4,c4,1,17.8,101\n"
+    "workload,load,scale,level,jit,tps,confounded\n"
+    "w1,c4,50,16.12,,100,\nw1,c4,50,17.8,,110,\n"
+    "w2,c4,1,16.12,,100,'no room'\nw2,c4,1,17.8,,300,\n"
+    "w3,c4,1,16.12,,100,yes\nw3,c4,1,17.8,,101,\n"
+    "w4,c4,1,16.12,,100,\nw4,c4,1,17.8,,101,\n"
+    "w5,c4,,16.12,on,100,\nw5,c4,,17.8,on,110,\n"
+    "w6,c4,1,16.12,,100,\nw6,c4,1,17.8,,110,\n"
 )
 _PAIR = ("16.12", "17.8")
 _BLOCKS = 14

@@ -25,8 +25,8 @@ from tests.unit.report.test_languages import MARK_UP, NAMES, UNITS, Bracketed, s
 
 LOAD = PgbenchWorkload(scripts=(Script(name="/x/q.sql", text="SELECT 1;\n"),), clients=4)
 FENCE = re.compile(r"^(`{3,})\w*\n.*?^\1$", re.MULTILINE | re.DOTALL)
-FIGURES = "workload,clients,level,tps\nq,4,16.12,100\nq,4,17.8,110\n"
-TIMES = "dead,level,time_s\n70,15.10,2\n70,16.6,1\n"
+FIGURES = "workload,clients,scale,level,tps\nq,4,1,16.12,100\nq,4,1,17.8,110\n"
+TIMES = "dead,scale,level,time_s\n70,10,15.10,2\n70,10,16.6,1\n"
 
 
 def written(study: StudyAnswer, text: str | None = "CREATE TABLE t ();") -> str:
@@ -75,7 +75,7 @@ def test_two_arms_under_one_load_show_tps_latency_ratio_interval_verdict_and_pub
     assert "| server | tps | average latency | ratio of tps | 95 % CI | verdict | published | published ratio |" in text
     (baseline, _), (contender, distribution) = cells(text, "16.12")[1:3], cells(text, "17.8")[1:3]
     assert baseline[1:] == ["1 000", "1 ms", "", "", "baseline", "100", "", ""]
-    assert contender[1:] == ["1 100", "909 µs", "1.1", "\\[1.09, 1.11\\]", "faster", "110", "1.1", "replicated"]
+    assert contender[1:] == ["1 100", "909 µs", "1.1", "\\[1.09, 1.11\\]", "faster", "110", "1.1", "agrees"]
     assert len(distribution) == 6
 
 
@@ -111,12 +111,12 @@ def test_levels_that_are_amounts_are_rows_and_other_factors_are_columns() -> Non
 def test_operations_show_mean_minimum_difference_and_ratio_in_percent() -> None:
     text = written(single(CASES["operation"](), published=TIMES))
     assert "Mean, 16.6 vs 15.10:" in text
-    (head,) = re.findall(r"^\| trials \| 15.10, ms .*replication \|$", text, re.MULTILINE)
+    (head,) = re.findall(r"^\| trials \| 15.10, ms .*agreement \|$", text, re.MULTILINE)
     assert head.count("|") == 10
     mean, minimum = cells(text, "6")
     assert mean[1:4] == ["1900.3", "750.1", "-1 150"] or float(mean[1]) > float(mean[2])
     assert mean[4].endswith(" %")
-    assert mean[6:] == ["faster", "50 % (2 s / 1 s)", "same direction"]
+    assert mean[6:] == ["faster", "50 % (2 s / 1 s)", "disagrees"]
     assert minimum[4].endswith(" %")
     assert "VACUUM pgbench_accounts;" in text
     assert "psql -v dead=70 -f dirty.sql" in text

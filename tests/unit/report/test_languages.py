@@ -47,7 +47,18 @@ NAMES = frozenset(
         *("PostgreSQL", "pgbench", "pg_dump", "gcc", "zonky", "wheel", "cassert", "full", "meson", "latency_p95"),
         *("workload", "load", "scale", "dead", "jit", "enable_x", "work_mem", "wal_level", "replica", "on", "off"),
         *("simple", "prepared", "select-only", "tpcb-like", "rows", "budget", "max-blocks", "pgbench_accounts"),
-        *("q.sql", "lag.sql", "db.sql", "dirty.sql", "studies", "pgversus-results", "s-quick", "test"),
+        *(
+            "clients",
+            "version",
+            "q.sql",
+            "lag.sql",
+            "db.sql",
+            "dirty.sql",
+            "studies",
+            "pgversus-results",
+            "s-quick",
+            "test",
+        ),
         *("VACUUM", "SELECT", "Seq", "Scan", "Index", "using", "Filter", "Sort", "Key", "public.t"),
     }
 )

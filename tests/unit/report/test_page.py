@@ -52,7 +52,9 @@ def with_latencies(one: Answer) -> Answer:
 def study() -> StudyAnswer:
     """Return a study with every section that a page may have."""
     parts = [with_latencies(cases.CASES[name]()) for name in ("faster", "slower_by_half", "undecided", "equivalent")]
-    whole = study_answer([*parts, with_latencies(cases.tail_latency())], published="level,tps\n16.12,1\n17.8,2\n")
+    whole = study_answer(
+        [*parts, with_latencies(cases.tail_latency())], published="level,tps,confounded\n16.12,1,\n17.8,2,'no room'\n"
+    )
     placed = tuple(
         replace(one, context=replace(one.context, levels=(("workload", f"w{n // 2}"), ("load", f"c{n % 2}"))))
         for n, one in enumerate(whole.answers)
@@ -71,6 +73,12 @@ def page() -> Page:
 def test_a_page_starts_with_the_answer_and_ends_with_how_to_repeat_it(page: Page) -> None:
     found = [given["id"] for tag, given in page.elements if tag == "section"]
     assert [name for name in found if name in SECTIONS] == SECTIONS
+
+
+def test_a_page_shows_different_conditions_and_confounding_next_to_a_published_ratio(page: Page) -> None:
+    assert (
+        "cannot tell: scale 1 here, not published; clients 4 here, not published (confounded: 'no room')" in page.text
+    )
 
 
 @pytest.mark.slow

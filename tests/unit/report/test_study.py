@@ -35,7 +35,10 @@ from tests.builders import answer as answer_of
 from tests.builders import comparison, judged_by, operation_block, study_answer, vacuum
 from tests.unit.report.cases import CASES
 
-FIGURES = "workload,clients,level,tps\nw1,4,16.12,100\nw1,4,17.8,110\nw2,1,16.12,100\nw2,1,17.8,110\n"
+FIGURES = (
+    "workload,clients,scale,level,tps,confounded\n"
+    "w1,4,1,16.12,100,\nw1,4,1,17.8,110,\nw2,1,1,16.12,100,\nw2,1,1,17.8,110,data of two sizes\n"
+)
 
 
 def whole() -> StudyAnswer:
@@ -366,12 +369,24 @@ def test_published_ratios_are_numbers_in_the_document() -> None:
     first = study_document(whole())["published"][0]
     assert first["published_ratio"] == pytest.approx(1.1)
     assert first["low"] < first["ratio"] < first["high"]
-    assert first["replication"] == "replicated"
+    assert (first["agreement"], first["different_conditions"], first["confounded"]) == ("agrees", [], None)
+    second = study_document(whole())["published"][1]
+    assert second["agreement"] == "cannot tell"
+    assert second["different_conditions"] == [{"name": "clients", "measured": "4", "published": "1"}]
+    assert second["confounded"] == "data of two sizes"
+
+
+@pytest.mark.parametrize("form", ["terminal", "markdown"])
+def test_a_different_condition_and_a_confounded_figure_are_named_next_to_the_ratio(form: str) -> None:
+    text = FORMS[form](whole())
+    assert "agrees" in text
+    assert "cannot tell: clients 4 here, 1 published" in text
+    assert "confounded: data of two sizes" in text
 
 
 def test_every_column_of_markdown_has_a_header() -> None:
     text = markdown(study_answer([CASES["mixed_builds"](), CASES["faster"]()], published=FIGURES), with_published=True)
-    assert "| context | contender | published | measured | 95 % CI | replication |" in text
+    assert "| context | contender | published | measured | 95 % CI | agreement |" in text
     heads = [line for line, below in pairwise(text.splitlines()) if below.startswith("| :--")]
     assert len(heads) > 2
     assert not [line for line in heads if "" in [cell.strip() for cell in line.strip("|").split("|")]]

@@ -8,9 +8,10 @@ from typing import Any
 
 from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.records.preparation import ArmFacts, origin_text
-from pgversus.report.article.figures import capped, shortened
+from pgversus.report.article.figures import capped
 from pgversus.report.markdown import escaped, fenced, paragraph
 from pgversus.report.methodology import build_text, host_facts
+from pgversus.report.sentences import shortened
 from pgversus.study.comparison import Arm
 from pgversus.study.dataset import Dataset, SetupFile
 from pgversus.text.translation import _, listed

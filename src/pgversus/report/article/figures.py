@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.report.markdown import escaped, paragraph, table
-from pgversus.report.published import PublishedRatio, published_ratios, replication_word
+from pgversus.report.published import PublishedRatio, agreement_text, published_ratios
 from pgversus.report.sentences import interval_heading, metric_text
 from pgversus.report.sweeps import Sweep, sweeps
 from pgversus.report.verdicts import verdict_word
@@ -17,11 +17,10 @@ from pgversus.stats.analysis import ContenderResult, Estimate
 from pgversus.study.comparison import BASELINE
 from pgversus.study.metrics import Metric
 from pgversus.study.workload import Workload
-from pgversus.text.translation import _, listed, ngettext
+from pgversus.text.translation import _, ngettext
 from pgversus.text.units import has_bounds, significant
 
 _MOST_ROWS = 200
-_MOST_PLACES = 6
 
 Published = dict[tuple[str, str], PublishedRatio]
 """By context and contender."""
@@ -57,11 +56,11 @@ def of_each_metric(answers: Iterable[Answer]) -> dict[Metric, list[Answer]]:
 
 def published_heads() -> tuple[str, ...]:
     """Return the headings of published_columns()."""
-    return _("published"), _("published ratio"), _("replication")
+    return _("published"), _("published ratio"), _("agreement")
 
 
 def published_columns(known: Published, one: Answer, arm: int) -> tuple[str, str, str]:
-    """Return the published figure of an arm, its ratio, and the replication; empty if nothing was published."""
+    """Return the published figure of an arm, its ratio, and the agreement; empty if nothing was published."""
     place, label = one.context.label, one.comparison.arms[arm].label
     if arm == BASELINE:
         values = (row.values[0] for (where, _unused), row in known.items() if where == place)
@@ -69,8 +68,7 @@ def published_columns(known: Published, one: Answer, arm: int) -> tuple[str, str
     row = known.get((place, label))
     if row is None:
         return NOTHING
-    at = f" ({row.at})" if row.at else ""
-    return f"{row.values[1]}{at}", significant(row.published), replication_word(row.replication)
+    return row.values[1], significant(row.published), agreement_text(row)
 
 
 def ratio_text(ratio: Estimate | None) -> str:
@@ -97,12 +95,6 @@ def capped(heads: Sequence[str], rows: Sequence[Sequence[str]], *, names: int) -
         rest,
     )
     return f"{shown}\n\n{paragraph(more)}"
-
-
-def shortened(places: Sequence[str]) -> str:
-    """Return a list of contexts, limited to the first ones."""
-    shown, rest = listed(places[:_MOST_PLACES]), len(places) - _MOST_PLACES
-    return _("{first} and {rest} more", first=shown, rest=rest) if rest > 0 else shown
 
 
 def _verdict(one: Answer, result: ContenderResult) -> str:

@@ -52,7 +52,7 @@ def summary(found: Sequence[Case], known: Published) -> Iterator[str]:
     if len(found) > 1 and answers:
         yield paragraph(_("Measured in blocks:"))
         heads = (_("case"), _("baseline"), _("contender"), _("baseline value"), _("contender value"))
-        published = (_("published ratio"), _("replication"))
+        published = (_("published ratio"), _("agreement"))
         for metric, ones in of_each_metric(answers).items():
             measured = [row for one in ones for row in _measured(one, known)]
             yield capped((*heads, *ratio_heads(metric), *published), measured, names=3)
@@ -82,9 +82,9 @@ def _measured(one: Answer, known: Published) -> Iterator[tuple[str, ...]]:
     for result in one.analysis.results:
         values = result.paired_values.get(metric)
         shown = [value_text(metric, value) for value in values] if values else ["", ""]
-        _unused, published, replicated = published_columns(known, one, result.contender)
+        _unused, published, agreement = published_columns(known, one, result.contender)
         names = (_called(one), labels[BASELINE], labels[result.contender])
-        yield *names, *shown, *ratio_cells(one, result.contender), published, replicated
+        yield *names, *shown, *ratio_cells(one, result.contender), published, agreement
 
 
 def _called(one: Answer) -> str:

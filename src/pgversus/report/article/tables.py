@@ -17,7 +17,7 @@ from pgversus.report.article.figures import (
     ratio_heads,
 )
 from pgversus.report.markdown import paragraph
-from pgversus.report.published import replication_word
+from pgversus.report.published import agreement_text
 from pgversus.report.sentences import interval_heading, metric_text
 from pgversus.report.sweeps import Sweep
 from pgversus.report.values import value_text
@@ -119,7 +119,7 @@ def operation_tables(case: Case, known: Published) -> Iterator[str]:
         values = _("{server}, ms", server=baselines), _("{server}, ms", server=label)
         both = (*places, _("trials"), *values, _("difference, ms"), _("ratio"))
         yield paragraph(_("Mean, {contender} vs {baseline}:", contender=label, baseline=baselines))
-        heads = (*both, interval_heading(), _("verdict"), _("published ratio"), _("replication"))
+        heads = (*both, interval_heading(), _("verdict"), _("published ratio"), _("agreement"))
         yield capped(heads, [row for one, arm in pairs for row in _means(case, one, arm, known)], names=names)
         yield paragraph(_("Minimum (without an interval):"))
         yield capped(both, [row for one, arm in pairs for row in _minimums(case, one, arm)], names=names)
@@ -136,12 +136,12 @@ def _means(case: Case, one: Answer, arm: Arm, known: Published) -> Iterator[Sequ
         ratio = one.analysis.result_of(arm.index).ratios.get(quantity)
         is_whole = quantity is Metric.TIME
         _unused, _unused, verdict = ratio_cells(one, arm.index)
-        published, replicated = _published(known, one, arm)
+        published, agreement = _published(known, one, arm)
         yield (
             *_cells(case, one, arm, quantity, _mean),
             "" if ratio is None else f"{significant(_PERCENT * ratio.value)} %",
             interval_text(ratio, _PERCENT, " %"),
-            *((verdict, published, replicated) if is_whole else ("", "", "")),
+            *((verdict, published, agreement) if is_whole else ("", "", "")),
         )
 
 
@@ -174,11 +174,11 @@ def _signed(milliseconds: float) -> str:
 
 
 def _published(known: Published, one: Answer, arm: Arm) -> tuple[str, str]:
-    """Return the published ratio with its figures, and the replication."""
+    """Return the published ratio with its figures, and the agreement."""
     row = known.get((one.context.label, arm.label))
     if row is None:
         return "", ""
-    return f"{significant(_PERCENT * row.published)} % ({' / '.join(row.values)})", replication_word(row.replication)
+    return f"{significant(_PERCENT * row.published)} % ({' / '.join(row.values)})", agreement_text(row)
 
 
 def _quantities(one: Answer) -> list[Quantity]:

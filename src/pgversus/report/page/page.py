@@ -12,7 +12,7 @@ from pgversus.report.page.environment import environment, method, reproduction, 
 from pgversus.report.page.trust import trust
 from pgversus.report.page.verdicts import answer_lines, study_badge, verdict_lines
 from pgversus.report.page.why import why_parts
-from pgversus.report.published import published_cells, published_ratios
+from pgversus.report.published import agreement_text, published_cells, published_ratios
 from pgversus.report.sentences import interval_heading, metric_text
 from pgversus.report.study_answer import study_sentences
 from pgversus.report.sweeps import plateau_sentences
@@ -81,7 +81,7 @@ def _other_parts(answer: StudyAnswer, placed: Sequence[RankedVerdict]) -> dict[s
         "method": method(answer),
         "reproduction": reproduction(answer),
         "scripts": scripts(answer),
-        "published_rows": [(row.context, *published_cells(row)) for row in published],
+        "published_rows": [(row.context, *published_cells(row), agreement_text(row)) for row in published],
         "value_heads": [_(head) for head in VALUE_HEADS],
         "arm_value_rows": [(row.context, row.arm, *row.cells) for row in arm_value_rows(answer)] if is_readable else [],
         "time_heads": [_(head) for head in TIME_HEADS],

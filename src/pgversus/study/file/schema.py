@@ -348,7 +348,8 @@ class Sections(Table):
     )
     published: Text | None = _key(
         "a CSV file of published figures to show next to the results: `level` (of the compared factor), `tps`, or "
-        "`time_s` for an operation, and columns that identify the context, such as `workload` and `clients`",
+        "`time_s` for an operation, columns for the conditions, such as `workload`, `scale` and `clients`, and "
+        "optionally `version` and `confounded`; docs/report.md describes them",
         default="none",
         example="published.csv",
     )
