@@ -144,8 +144,12 @@ def answer(
     wall_s: float | None = None,
     study_wall_s: float | None = None,
     is_from_file: bool = False,
+    block_bytes: Sequence[int] = (),
 ) -> Answer:
-    """Return the answer from these blocks; by default each block takes 44 seconds."""
+    """Return the answer from these blocks; by default each block takes 44 seconds.
+
+    block_bytes: the size of the blocks of each arm; empty if not recorded.
+    """
     requested = of or comparison()
     rule = look_rule(requested.design, len(requested.contenders))
     return Answer(
@@ -153,11 +157,16 @@ def answer(
         comparison=requested,
         arms=tuple(
             ArmFacts(
-                version=arm.label, origin="zonky", compiler="gcc 7.5.0", flags="-O2" if arm.index else "", sha256=None
+                version=arm.label,
+                origin="zonky",
+                compiler="gcc 7.5.0",
+                flags="-O2" if arm.index else "",
+                sha256=None,
+                compiled_in={"block_size": str(block_bytes[arm.index])} if block_bytes else {},
             )
             for arm in requested.arms
         ),
-        analysis=analyse(Samples(blocks), requested, rule, invalid),
+        analysis=analyse(Samples(blocks), requested, rule, invalid, block_bytes=block_bytes),
         rule=rule,
         caveats=tuple(caveats),
         differences=tuple(differences),

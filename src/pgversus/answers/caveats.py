@@ -60,7 +60,7 @@ def caveats(
     plans: as captured; None if they were not.
     """
     facts, differences, blocks = preparation.arms, preparation.differences, samples.blocks
-    measured = [measured_of(arm, blocks) for arm in comparison.arms]
+    measured = [measured_of(arm, blocks, one.block_bytes) for arm, one in zip(comparison.arms, facts, strict=True)]
     return (
         *_not_resumed(failure),
         *_mixed_builds(comparison, facts, differences),

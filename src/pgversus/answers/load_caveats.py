@@ -35,12 +35,15 @@ class ArmMeasurement:
     counters: CounterTable
     seconds: float
     """Sum of all windows."""
+    block_bytes: int
+    """Size of the blocks in which its server counts; the usual one if unknown."""
 
 
-def measured_of(arm: Arm, blocks: Sequence[Block]) -> ArmMeasurement:
-    """Return the finished trials of an arm from all blocks that contain it."""
+def measured_of(arm: Arm, blocks: Sequence[Block], block_bytes: int | None = None) -> ArmMeasurement:
+    """Return the finished trials of an arm from all blocks that contain it. block_bytes: None if unknown."""
     trials = [block.trials[arm.index] for block in blocks if arm.index in block.trials]
-    return ArmMeasurement(arm, trials, counter_table(trials), math.fsum(trial.seconds for trial in trials))
+    seconds = math.fsum(trial.seconds for trial in trials)
+    return ArmMeasurement(arm, trials, counter_table(trials), seconds, block_bytes or PAGE_BYTES)
 
 
 _MEMORY = 0.01
@@ -77,7 +80,7 @@ def _leaves_disk_alone(one: ArmMeasurement) -> bool:
     others = np.nansum([one.counters.column(name) for name in _MOVED_BYTES], axis=0)
     limits = np.array([_QUIET_BYTES_PER_S * trial.seconds for trial in one.trials])
     # NaN, for values that are not reported, compares as false.
-    return bool((PAGE_BYTES * pages + others < limits).all())
+    return bool((one.block_bytes * pages + others < limits).all())
 
 
 _REACHED = 0.95

@@ -74,16 +74,20 @@ def restoration_of(compared: Sequence[ComparedPlans], workload: Workload) -> Pla
     return None if settings is None else PlanRestoration(settings=settings)
 
 
-def compared(arms: Sequence[Arm], plans: CapturedPlans) -> PlansAnswer:
-    """Return the plan changes of each statement. arms: the baseline first."""
+def compared(arms: Sequence[Arm], plans: CapturedPlans, block_bytes: Sequence[int | None] | None = None) -> PlansAnswer:
+    """Return the plan changes of each statement.
+
+    arms: the baseline first. block_bytes: the size of the blocks of each arm, None if unknown; None if the same.
+    """
+    sizes = block_bytes or [None] * len(arms)
     captured, labels = plans.arms, [arm.label for arm in arms]
     found = []
     for contender in range(1, len(labels)):
         pair_of_labels = labels[0], labels[contender]
         pairs = zip(captured[0].statements, captured[contender].statements, strict=True)
         for pair, override in zip(pairs, plans.undone_by[contender - 1], strict=True):
-            sides = zip(pair, (captured[0], captured[contender]), pair_of_labels, strict=True)
-            own = [_plan(one, arm.index_keys, label) for one, arm, label in sides if one.explained]
+            sides = zip(pair, (0, contender), strict=True)
+            own = [_plan(one, captured[arm].index_keys, labels[arm], sizes[arm]) for one, arm in sides if one.explained]
             if len(own) == len(pair):
                 found.append(
                     ComparedPlans(
@@ -99,10 +103,12 @@ def compared(arms: Sequence[Arm], plans: CapturedPlans) -> PlansAnswer:
     return PlansAnswer(compared=tuple(found), unlike=tuple(_unlike_statistics(arms, captured)))
 
 
-def _plan(one: CapturedStatement, index_keys: Mapping[str, tuple[str, ...]], label: str) -> Plan:
+def _plan(
+    one: CapturedStatement, index_keys: Mapping[str, tuple[str, ...]], label: str, block_bytes: int | None
+) -> Plan:
     assert one.explained is not None  # noqa: S101 - called only for statements with a plan
     plan, *others = (read_plans(text, label)[0] for text in (one.explained.run, *one.explained.more_runs))
-    return replace(plan, index_keys=index_keys, reruns=tuple(others))
+    return replace(plan, index_keys=index_keys, reruns=tuple(others), block_bytes=block_bytes)
 
 
 def _same_rows(one: CapturedStatement, other: CapturedStatement) -> bool | None:

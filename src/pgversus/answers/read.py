@@ -113,7 +113,14 @@ def _answer(
         context=one.context,
         comparison=state.comparison,
         arms=preparation.arms,
-        analysis=analyse(state.samples, state.comparison, state.rule, frozenset(state.invalid), state.interim_results),
+        analysis=analyse(
+            state.samples,
+            state.comparison,
+            state.rule,
+            frozenset(state.invalid),
+            state.interim_results,
+            block_bytes=[facts.block_bytes for facts in preparation.arms],
+        ),
         rule=state.rule,
         caveats=caveats(
             state.comparison,
@@ -154,8 +161,9 @@ def state_so_far(context: Context, stored: StoredContext, verdicts: int, budget_
 
 def _compared(one: StoredContext, folder: Path) -> PlansAnswer | None:
     plans = one.plans()
+    sizes = None if one.preparation is None else [facts.block_bytes for facts in one.preparation.arms]
     try:
-        return None if plans is None else compared(one.context.comparison.arms, plans)
+        return None if plans is None else compared(one.context.comparison.arms, plans, sizes)
     except PlanError as error:
         raise unreadable(folder, f"a plan of context {one.context.number}: {error.what}: {error.found}") from error
 

@@ -41,6 +41,8 @@ class ChangeKind(StrEnum):
     ROWS_REMOVED = "rows removed"
     ESTIMATE = "estimate"
     BLOCKS = "blocks"
+    BYTES = "bytes"
+    """Blocks of different sizes, in bytes."""
     JIT = "jit"
 
 
@@ -74,6 +76,7 @@ _LEVELS = {
         ChangeKind.ROWS_REMOVED,
         ChangeKind.ESTIMATE,
         ChangeKind.BLOCKS,
+        ChangeKind.BYTES,
     ),
 }
 _ORDER = (ChangeKind.JOIN_SIDES, ChangeKind.ARRANGEMENT)
@@ -127,9 +130,21 @@ def amount_changes(baseline: Plan, contender: Plan, matching: NodeMatching) -> I
             found += _estimates(was, now)
         for kind, amount, amount_there in found:
             yield Change(kind=kind, node=now.text, was=amount, now=amount_there, places=(place, there))
-    before, after = baseline.root.measured.blocks, contender.root.measured.blocks
-    if before is not None and after is not None and abs(after - before) > _FEW_BLOCKS and _is_much(before, after):
-        yield Change(kind=ChangeKind.BLOCKS, node=contender.root.text, was=before, now=after, places=(0, 0))
+    yield from _blocks(baseline, contender)
+
+
+def _blocks(baseline: Plan, contender: Plan) -> Iterator[Change]:
+    """Yield the change in the blocks of the whole plans; in bytes if they differ in size, none if a size is unknown."""
+    kind, sizes, was, now = ChangeKind.BLOCKS, (1, 1), baseline.root.measured.blocks, contender.root.measured.blocks
+    if baseline.block_bytes != contender.block_bytes:
+        if baseline.block_bytes is None or contender.block_bytes is None:
+            return
+        kind, sizes = ChangeKind.BYTES, (baseline.block_bytes, contender.block_bytes)
+    if was is None or now is None:
+        return
+    was, now = was * sizes[0], now * sizes[1]
+    if abs(now - was) > _FEW_BLOCKS * max(sizes) and _is_much(was, now):
+        yield Change(kind=kind, node=contender.root.text, was=was, now=now, places=(0, 0))
 
 
 def _loops(was: PlanNode, now: PlanNode) -> Iterator[tuple[ChangeKind, float, float]]:

@@ -137,6 +137,8 @@ class Plan:
     index_keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The keys of the server's indexes, as in an ORDER BY for which a forward scan needs no sort. EXPLAIN does not
     print them."""
+    block_bytes: int | None = None
+    """Size of the server's blocks of data, which EXPLAIN does not print; None if unknown."""
 
     @property
     def root(self) -> PlanNode:

@@ -7,7 +7,7 @@ from pgversus.plans.changes import Change, ChangeKind, is_only_order
 from pgversus.plans.difference import PlanDifference
 from pgversus.plans.levels import PlanLevel
 from pgversus.text.translation import N_, _
-from pgversus.text.units import whole
+from pgversus.text.units import size, whole
 
 EXACT = 1.05
 """Estimates that are off by less than this factor count as correct."""
@@ -100,6 +100,10 @@ def _blocks(value: str | float | None) -> str:
     return _("1 block") if text == "1" else _("{number} blocks", number=text)
 
 
+def _size(value: str | float | None) -> str:
+    return size(value) if isinstance(value, int | float) else str(value)
+
+
 def _sides(change: Change) -> dict[str, object]:
     return {"node": change.node, "was": change.was, "now": change.now}
 
@@ -151,6 +155,9 @@ _SENTENCES: Mapping[ChangeKind, Callable[[Change], str]] = {
         "rows of {node}: {was}; now {now}", node=c.node, was=_estimate(c.was), now=_estimate(c.now)
     ),
     ChangeKind.BLOCKS: lambda c: _("total blocks accessed (hit or read): {was}, now {now}", **_numbers(c)),
+    ChangeKind.BYTES: lambda c: _(
+        "total size of blocks accessed (hit or read): {was}, now {now}", was=_size(c.was), now=_size(c.now)
+    ),
     ChangeKind.JIT: lambda c: _("functions compiled by JIT: {was}, now {now}", **_numbers(c)),
 }
 

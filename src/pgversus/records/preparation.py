@@ -1,5 +1,6 @@
 """The properties of a context once its arms are loaded and its load has been tried."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -22,6 +23,7 @@ class Difference:
     """True if each arm merely has its version's own default."""
 
 
+_BLOCK_SIZE = re.compile(r"[1-9][0-9]{0,8}")
 _LEAST_PATIENCE_S, _TIMES_AS_SLOW = 60.0, 20
 
 _SHARE_OF_FIRST_LOAD = 4
@@ -87,6 +89,12 @@ class ArmFacts:
     """For a build from source."""
     sizes: Mapping[str, int] = field(default_factory=dict)
     """Bytes of each table and index after loading."""
+
+    @property
+    def block_bytes(self) -> int | None:
+        """Size of its blocks of data; None for older results that did not record it."""
+        found = self.compiled_in.get("block_size", "")
+        return int(found) if _BLOCK_SIZE.fullmatch(found) else None
 
 
 def first_patience_s(design: Design, contexts: int) -> float:

@@ -22,7 +22,7 @@ from pgversus.report.values import dropped_trials, medians
 from pgversus.report.verdicts import VerdictOn, verdict_on
 from pgversus.report.why import attribution_failure
 from pgversus.stats.analysis import ContenderResult, Estimate
-from pgversus.study.counters import COUNTERS
+from pgversus.study.counters import COUNTERS, recorded_name, unit_of
 from pgversus.study.dataset import Dataset, SetupFile
 from pgversus.study.metrics import Metric, Quantity, StepTime
 from pgversus.study.workload import Operation, PgbenchWorkload, Workload
@@ -179,8 +179,8 @@ def _arm(answer: Answer, index: int) -> dict[str, Any]:
         "counters": {
             name: {
                 "value": value,
-                "unit": COUNTERS[name].unit.value,
-                "per_transaction": COUNTERS[name].per_transaction and not arm.workload.runs_once,
+                "unit": unit_of(name).value,
+                "per_transaction": COUNTERS[recorded_name(name)].per_transaction and not arm.workload.runs_once,
             }
             for name, value in answer.analysis.counters[index].items()
         },

@@ -169,7 +169,7 @@ def _rows(number: float) -> str:
     return _("1 row") if number == 1 else _("{rows} rows", rows=significant(number))
 
 
-_OF_THE_WHOLE = frozenset({ChangeKind.BLOCKS, ChangeKind.JIT})
+_OF_THE_WHOLE = frozenset({ChangeKind.BLOCKS, ChangeKind.BYTES, ChangeKind.JIT})
 """Amounts of the whole plan, which are reported at its top."""
 
 

@@ -24,7 +24,6 @@ from pgversus.report.why import study_why, why_of
 from pgversus.stats.analysis import Analysis, Estimate
 from pgversus.stats.counters import CounterRatio
 from pgversus.study.comparison import BASELINE
-from pgversus.study.counters import COUNTERS
 from pgversus.study.metrics import LATENCIES, Quantity, StepTime
 from pgversus.text.translation import N_, _, ngettext
 from pgversus.text.units import RatioTexts, duration, latency, ratio_texts, shows_factors
@@ -191,13 +190,10 @@ def _counters(answer: Answer, form: Form) -> Table | None:
     arms, against = answer.comparison.arms, _against(answer)
     rows = terminal_table(_("counters"), *(arm.label for arm in arms), *against)
     for name in names:
-        label = counter_label(name)
-        if COUNTERS[name].per_transaction and not answer.comparison.workload.runs_once:
-            label = _("{counter} per transaction", counter=label)
         found = [answer.analysis.counters[arm.index].get(name) for arm in arms]
         values = ["" if value is None else counter_text(name, value) for value in found]
         ratio = answer.analysis.results[0].counters.get(name)
-        rows.add_row(Text(label), *values, *([form(ratio).value] if against else []))
+        rows.add_row(Text(counter_label(answer, name)), *values, *([form(ratio).value] if against else []))
     return rows
 
 

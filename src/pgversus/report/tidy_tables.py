@@ -23,7 +23,7 @@ from pgversus.errors import HostError
 from pgversus.records.trials import Block, Trial
 from pgversus.report.verdicts import verdict_on
 from pgversus.stats.analysis import ContenderResult
-from pgversus.stats.counters import counter_table
+from pgversus.stats.counters import CounterTable, comparable_counters
 from pgversus.study.metrics import Metric
 
 Cell = type[str] | type[int] | type[float]
@@ -118,8 +118,12 @@ def _factors(answer: StudyAnswer) -> list[str]:
 
 def _counters(answer: StudyAnswer) -> tuple[str, ...]:
     """Return the names of all counters that any trial has."""
-    contexts = ([trial for block in one.blocks for trial in block.trials.values()] for one in answer.answers)
-    return tuple(sorted(set[str]().union(*(counter_table(trials).reported() for trials in contexts if trials))))
+    contexts = ((one, [trial for block in one.blocks for trial in block.trials.values()]) for one in answer.answers)
+    return tuple(sorted(set[str]().union(*(_comparable(one, trials).reported() for one, trials in contexts if trials))))
+
+
+def _comparable(one: Answer, trials: Sequence[Trial]) -> CounterTable:
+    return comparable_counters(trials, [facts.block_bytes for facts in one.arms])
 
 
 def _steps(answer: StudyAnswer) -> tuple[str, ...]:
@@ -160,7 +164,7 @@ def _trials(
 ) -> Iterator[tuple[int, list[Any]]]:
     """Yield the arm and the row of each trial, from the block column on."""
     trials = sorted(block.trials.items())
-    table = counter_table([trial for _, trial in trials]).in_order(counters).tolist()
+    table = _comparable(one, [trial for _, trial in trials]).in_order(counters).tolist()
     for (index, trial), values in zip(trials, table, strict=True):
         cells = (None if isnan(value) else value for value in values)
         yield index, [block.number, *_arm(one, index), "finished", *_numbers(trial, steps), None, None, *cells]

@@ -15,7 +15,7 @@ from pgversus.records.preparation import RUNNING_SERVER
 from pgversus.stats.analysis import ContenderResult, quantities_of
 from pgversus.stats.counters import sure_ratios
 from pgversus.study.comparison import BASELINE
-from pgversus.study.counters import COUNTERS, REPORTED_BY_HOST, CounterUnit
+from pgversus.study.counters import COUNTERS, IN_BYTES, REPORTED_BY_HOST, CounterUnit, recorded_name, unit_of
 from pgversus.study.metrics import BY_NAME, TAILS, Metric, Quantity, StepTime
 from pgversus.text.translation import N_, _, listed
 from pgversus.text.units import latency, ratio_texts, significant, size, whole
@@ -156,14 +156,19 @@ def value_text(metric: Metric, value: float) -> str:
     return significant(value, 4) if metric is Metric.TPS else latency(value)
 
 
-def counter_label(name: str) -> str:
-    """Return a counter's name for people: `shared buffer hits`."""
-    return _(COUNTERS[name].label)
+def counter_label(answer: Answer, name: str) -> str:
+    """Return a counter's name for people: `shared buffer hits per transaction`."""
+    counter = COUNTERS[recorded_name(name)]
+    label = _(counter.label) if name in COUNTERS else _("{counter} in bytes", counter=_(counter.label))
+    # An operation is not divided into transactions.
+    if counter.per_transaction and not answer.comparison.workload.runs_once:
+        return _("{counter} per transaction", counter=label)
+    return label
 
 
 def counter_text(name: str, value: float) -> str:
     """Return a counter's value in a readable unit."""
-    match COUNTERS[name].unit:
+    match unit_of(name):
         case CounterUnit.BYTES:
             return size(value)
         case CounterUnit.SECONDS:
@@ -180,7 +185,7 @@ def _sure_named(answer: Answer, result: ContenderResult, shown: Sequence[str]) -
     """Yield counters with significant differences; those that occur on one side only come first."""
     one_sided = (name for name, found in result.one_sided.items() if found.is_sure)
     for name in chain(one_sided, sure_ratios(result.counters)):
-        if name not in _NEVER_BY_ITSELF and name not in shown and (row := _counter(answer, result, name)):
+        if recorded_name(name) not in {*_NEVER_BY_ITSELF, *shown} and (row := _counter(answer, result, name)):
             yield name, row
 
 
@@ -205,17 +210,17 @@ def _metric(result: ContenderResult, metric: Metric) -> QuantityRow | None:
 
 
 def _counter(answer: Answer, result: ContenderResult, name: str) -> QuantityRow | None:
-    values = [answer.analysis.counters[arm].get(name) for arm in (BASELINE, result.contender)]
+    counters = [answer.analysis.counters[arm] for arm in (BASELINE, result.contender)]
+    if name not in counters[BASELINE]:
+        # It may have been compared in bytes.
+        name = IN_BYTES.get(name, name)
+    values = [found.get(name) for found in counters]
     if values[0] is None or values[1] is None:
         return None
     ratio = result.counters.get(name)
-    label = counter_label(name)
-    # An operation is not divided into transactions.
-    if COUNTERS[name].per_transaction and not answer.comparison.workload.runs_once:
-        label = _("{counter} per transaction", counter=label)
     shown = ratio_texts(ratio.value, ratio.low, ratio.high) if ratio else None
     return QuantityRow(
-        label=label,
+        label=counter_label(answer, name),
         baseline=counter_text(name, values[0]),
         contender=counter_text(name, values[1]),
         change=shown.value if shown else "",

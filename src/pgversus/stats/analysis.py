@@ -111,7 +111,8 @@ class Analysis:
     arm_values: tuple[Mapping[Quantity, Estimate], ...]
     """Per arm, in order."""
     counters: tuple[Mapping[str, float], ...]
-    """Per arm, in order: per transaction, or absolute (study/counters.py)."""
+    """Per arm, in order: per transaction, or absolute (study/counters.py); those of blocks in bytes if the blocks of
+    the arms differ in size."""
     results: tuple[ContenderResult, ...]
     """Per contender, in order."""
 
@@ -144,13 +145,15 @@ def analyse(
     rule: LookRule,
     invalid: frozenset[int] = frozenset(),
     known: Mapping[int, InterimResult] = _NOTHING_KNOWN,
+    block_bytes: Sequence[int | None] = (),
 ) -> Analysis:
     """Compute all values, ratios and verdicts after these blocks.
 
     invalid: contenders without claims, because their trials failed too often.
     known: results of contenders after the same blocks; missing ones are computed.
+    block_bytes: the size of the blocks of data of each arm, None if unknown; empty if the usual one.
     """
-    counted = LazyValue(lambda: counter_estimates(samples.blocks, len(comparison.arms), rule))
+    counted = LazyValue(lambda: counter_estimates(samples.blocks, len(comparison.arms), rule, block_bytes))
     return Analysis(
         metric=comparison.design.metric,
         arm_values=tuple(_arm_values(samples, quantities_of(comparison), rule, arm.index) for arm in comparison.arms),

@@ -10,7 +10,7 @@ multiplies the number of verdicts accordingly.
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import repeat
 from math import isnan, nan
 from typing import TypeVar
@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from pgversus.records.trials import Block, Trial
 from pgversus.stats.confidence import CONFIDENCE, LookRule
-from pgversus.study.counters import COUNTERS, PAGE_BYTES, REPORTED_BY_VACUUM, CounterUnit
+from pgversus.study.counters import COUNTERS, IN_BYTES, PAGE_BYTES, REPORTED_BY_VACUUM, CounterUnit, unit_of
 
 
 def difference(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
@@ -120,6 +120,16 @@ class CounterTable:
         found[:, wanted] = self._values[:, position]
         return found
 
+    def in_bytes(self, block_bytes: Sequence[float]) -> "CounterTable":
+        """Return the table with counters of blocks in bytes, under their names in bytes.
+
+        block_bytes: the block size of each trial's server; NaN if unknown, which makes these counters unavailable.
+        """
+        names = self._columns.names
+        factors = np.ones_like(self._values)
+        factors[:, [name in IN_BYTES for name in names]] = np.array(block_bytes)[:, np.newaxis]
+        return CounterTable(Columns([IN_BYTES.get(name, name) for name in names]), self._values * factors)
+
 
 def counter_table(trials: Sequence[Trial]) -> CounterTable:
     """Return the counters of these trials, in order."""
@@ -139,11 +149,26 @@ def counter_table(trials: Sequence[Trial]) -> CounterTable:
     return CounterTable(Columns(names), np.array(values, dtype=np.float64).reshape(len(rows), len(names)))
 
 
+def comparable_counters(trials: Sequence[Trial], block_bytes: Sequence[int | None]) -> CounterTable:
+    """Return the counters of these trials, in order, in units that mean the same on every arm.
+
+    If the blocks of the arms differ in size, counters of blocks are in bytes, and unavailable for an arm whose block
+    size is unknown. block_bytes: by arm; empty if they are the same.
+    """
+    table = counter_table(trials)
+    return table.in_bytes([block_bytes[trial.arm] or nan for trial in trials]) if _differ(block_bytes) else table
+
+
+def _differ(block_bytes: Sequence[int | None]) -> bool:
+    return len(set(block_bytes)) > 1
+
+
 _NAMES = tuple(COUNTERS)
+_NAMES_IN_BYTES = tuple(IN_BYTES.get(name, name) for name in _NAMES)
 _PER_TRANSACTION = np.array([counter.per_transaction for counter in COUNTERS.values()])
 _REPORTED_BY_VACUUM = np.array([name in REPORTED_BY_VACUUM for name in _NAMES])
-# Units for counting events: pages, ticks of the CPU clock, or 1 for counts.
-_SMALLEST = {CounterUnit.BYTES: float(PAGE_BYTES), CounterUnit.SECONDS: 0.01, CounterUnit.COUNT: 1.0}
+_TICK_S = 0.01
+"""The step of the CPU clock."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,9 +213,14 @@ class CounterEstimates:
     """Per contender, in order."""
 
 
-def counter_estimates(blocks: Sequence[Block], arms: int, rule: LookRule) -> CounterEstimates:
-    """Return means and ratios of all counters. arms: their number; the first is the baseline."""
-    baseline, *contenders = tables = [_table(blocks, arm) for arm in range(arms)]
+def counter_estimates(
+    blocks: Sequence[Block], arms: int, rule: LookRule, block_bytes: Sequence[int | None] = ()
+) -> CounterEstimates:
+    """Return means and ratios of all counters, in units that mean the same on every arm (comparable_counters()).
+
+    arms: their number; the first is the baseline. block_bytes: by arm, None if unknown; empty if the usual one.
+    """
+    baseline, *contenders = tables = [_table(blocks, arm, block_bytes) for arm in range(arms)]
     strict = rule.shared_by(_looked_at(tables))
     pairs = [_pair(baseline, contender) for contender in contenders]
     return CounterEstimates(
@@ -220,6 +250,10 @@ class _Table:
     """A row per block, a column per counter, absolute values; NaN for unavailable ones."""
     transactions: Numbers
     """Per block; NaN if it does not hold the arm."""
+    names: tuple[str, ...]
+    """Of the columns."""
+    block_bytes: int
+    """Of its server; the usual size if unknown."""
 
     def shares(self) -> Numbers:
         """Return the values, per transaction where that is meaningful."""
@@ -231,16 +265,33 @@ class _Table:
 
     def only(self, rows: npt.NDArray[np.bool_]) -> "_Table":
         """Return the table of these blocks."""
-        return _Table(self.values[rows], self.transactions[rows])
+        return replace(self, values=self.values[rows], transactions=self.transactions[rows])
+
+    def smallest(self, name: str) -> float:
+        """Return the amount of one event: a block, a tick of the CPU clock, or 1 for counts."""
+        match unit_of(name):
+            case CounterUnit.BYTES:
+                return float(self.block_bytes)
+            case CounterUnit.SECONDS:
+                return _TICK_S
+            case CounterUnit.COUNT:
+                return 1.0
 
 
-def _table(blocks: Sequence[Block], arm: int) -> _Table:
+def _table(blocks: Sequence[Block], arm: int, block_bytes: Sequence[int | None]) -> _Table:
+    names = _NAMES_IN_BYTES if _differ(block_bytes) else _NAMES
     trials = [block.trials.get(arm) for block in blocks]
     measured = np.array([trial is not None for trial in trials], dtype=np.bool_)
     values = np.full((len(trials), len(_NAMES)), math.nan)
-    values[measured] = counter_table([trial for trial in trials if trial is not None]).in_order(_NAMES)
+    finished = [trial for trial in trials if trial is not None]
+    values[measured] = comparable_counters(finished, block_bytes).in_order(names)
     transactions = [math.nan if trial is None else trial.transactions for trial in trials]
-    return _Table(values=values, transactions=np.array(transactions, dtype=np.float64))
+    return _Table(
+        values=values,
+        transactions=np.array(transactions, dtype=np.float64),
+        names=names,
+        block_bytes=(block_bytes[arm] if block_bytes else None) or PAGE_BYTES,
+    )
 
 
 def _pair(baseline: _Table, contender: _Table) -> tuple[_Table, _Table]:
@@ -254,7 +305,7 @@ def _arm_means(table: _Table) -> dict[str, float]:
     if not len(shares):
         return {}
     means = shares.mean(axis=0).tolist()
-    return {name: mean for name, mean in zip(_NAMES, means, strict=True) if not math.isnan(mean)}
+    return {name: mean for name, mean in zip(table.names, means, strict=True) if not math.isnan(mean)}
 
 
 def _ratios(pair: tuple[_Table, _Table], rule: LookRule, strict: LookRule) -> dict[str, CounterRatio]:
@@ -269,7 +320,7 @@ def _ratios(pair: tuple[_Table, _Table], rule: LookRule, strict: LookRule) -> di
     errors = logs.std(axis=0, ddof=1) / math.sqrt(n) if is_bounded else np.full_like(points, math.inf)
     half = rule.half_widths(n) * errors
     sure = np.abs(points) > strict.half_widths(n) * errors
-    names = (_NAMES[column] for column in np.flatnonzero(positive))
+    names = (pair[0].names[column] for column in np.flatnonzero(positive))
     with np.errstate(over="ignore"):
         columns = zip(*(np.exp(logs).tolist() for logs in (points, points - half, points + half)), strict=True)
     return {
@@ -289,8 +340,8 @@ def _one_sided(pair: tuple[_Table, _Table], strict: LookRule) -> dict[str, OneSi
         happened = (none.values == 0).all(axis=0) & (some.values > 0).all(axis=0)
         shares = some.shares()
         for column in np.flatnonzero(happened) if len(shares) else ():
-            name, mean = _NAMES[column], float(shares[:, column].mean())
-            events = float(some.values[:, column].sum()) / _SMALLEST[COUNTERS[name].unit]
+            name, mean = some.names[column], float(shares[:, column].mean())
+            events = float(some.values[:, column].sum()) / some.smallest(name)
             found[name] = OneSidedCounter(
                 baseline=mean if side else 0.0,
                 contender=0.0 if side else mean,

@@ -18,7 +18,7 @@ DISTURBED_WINDOWS = "disturbed_windows"
 
 
 PAGE_BYTES = 8192
-"""Size of a page, the unit in which PostgreSQL counts where it does not count bytes."""
+"""The usual size of a block, the unit in which PostgreSQL counts where it does not count bytes; builds may differ."""
 
 
 class CounterUnit(StrEnum):
@@ -266,3 +266,39 @@ COUNTERS: Mapping[str, Counter] = MappingProxyType(
 )
 """All counters by name. Their values are cumulative, except for peaks of memory, the size of the database, and the
 values that VACUUM reports."""
+
+IN_BYTES: Mapping[str, str] = MappingProxyType(
+    {
+        name: f"{name}_bytes"
+        for name in (
+            "buffers_hit",
+            "buffers_read",
+            "checkpoint_buffers_written",
+            "background_buffers_written",
+            "buffers_allocated",
+            "client_io_hits",
+            "client_io_evictions",
+            "server_io_hits",
+            "server_io_evictions",
+            "vacuum_pages_scanned",
+            "vacuum_pages_removed",
+            "vacuum_pages_frozen",
+            "vacuum_buffers_hit",
+            "vacuum_buffers_read",
+            "vacuum_buffers_dirtied",
+        )
+    }
+)
+"""The counters of blocks, and the names of the same amounts in bytes, in which servers whose blocks differ in size are
+compared. Counters of operations and of full-page images are not among them: neither has a fixed size."""
+_RECORDED = {in_bytes: name for name, in_bytes in IN_BYTES.items()}
+
+
+def recorded_name(name: str) -> str:
+    """Return the name in COUNTERS of a counter that may be in bytes instead of blocks."""
+    return _RECORDED.get(name, name)
+
+
+def unit_of(name: str) -> CounterUnit:
+    """Return the unit of a counter, which may be in bytes instead of blocks."""
+    return CounterUnit.BYTES if name in _RECORDED else COUNTERS[name].unit

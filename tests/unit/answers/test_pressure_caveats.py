@@ -21,12 +21,14 @@ READS_ONLY = {
 }
 
 
-def found(contender: Mapping[str, float], baseline: Mapping[str, float] | None = None) -> list[tuple[str, int | None]]:
+def found(
+    contender: Mapping[str, float], baseline: Mapping[str, float] | None = None, block_bytes: int | None = None
+) -> list[tuple[str, int | None]]:
     block = rate_block(1, 1000.0, 1000.0, transactions=1000)
     counters = {0: READS_ONLY | dict(baseline or {}), 1: READS_ONLY | dict(contender)}
     trials = {arm: trial._replace(seconds=1.0, counters=counters[arm]) for arm, trial in block.trials.items()}
     blocks = [block._replace(trials=trials)] * 4
-    measured = [measured_of(arm, blocks) for arm in comparison().arms]
+    measured = [measured_of(arm, blocks, block_bytes) for arm in comparison().arms]
     return [(caveat.slug, caveat.arm) for caveat in pressure_caveats(measured)]
 
 
@@ -51,6 +53,12 @@ def test_waiting_beyond_its_limit_is_a_caveat_of_its_arm(
 def test_disk_waits_raise_no_caveat_if_either_server_uses_the_disk(own: dict[str, float]) -> None:
     assert found({"pressure_io_s": 0.5, **own}) == []
     assert found({"pressure_io_s": 0.5}, own) == []
+
+
+def test_the_use_of_the_disk_is_judged_by_the_block_size_of_each_server() -> None:
+    own = {"pressure_io_s": 0.5, "buffers_read": 100.0}
+    assert found(own, block_bytes=8192) == [("disk-disturbed", 1)] == found(own)
+    assert found(own, block_bytes=32768) == []
 
 
 def test_waiting_for_a_processor_raises_no_caveat() -> None:

@@ -1,5 +1,6 @@
 """An answer is read from the results folder alone."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,8 @@ from tests.builders import comparison, latency_block
 HOST_AND_CLIENT = {"host": {"cpus": 2}, "client": {"version": "18.6", "origin": "made up"}}
 
 
-def one_block(folder: Path, contexts: int = 1) -> None:
-    """Results with one block of the first context."""
+def one_block(folder: Path, contexts: int = 1, block_bytes: tuple[str, str] = ("8192", "8192")) -> None:
+    """Results with one block of the first context. block_bytes: of each arm."""
     requested = Study(
         name="s",
         title="t",
@@ -28,10 +29,13 @@ def one_block(folder: Path, contexts: int = 1) -> None:
     )
     arm = ArmFacts(version="17.8", origin="zonky", compiler="gcc", flags="", sha256=None)
     design = requested.contexts[0].comparison.design
-    found = Preparation(design=design, arms=(arm, arm), differences=(), writes=False, connect_allowance_s=0)
+    arms = tuple(replace(arm, compiled_in={"block_size": size}) for size in block_bytes)
+    found = Preparation(design=design, arms=arms, differences=(), writes=False, connect_allowance_s=0)
     results = Results.begin(folder, requested.fact, requested.contexts, {**HOST_AND_CLIENT, "budget_s": 60.0})
     results.add_preparation(1, found, None)
-    results.add_block(1, latency_block(1, [1000] * 50, [900] * 50))
+    block = latency_block(1, [1000] * 50, [900] * 50)
+    trials = {arm: trial._replace(counters={"buffers_hit": 500.0}) for arm, trial in block.trials.items()}
+    results.add_block(1, block._replace(trials=trials))
     results.close()
 
 
@@ -42,6 +46,22 @@ def test_reported_budget_is_that_of_the_last_run(tmp_path: Path) -> None:
     results.add_fact("budget_s", 7200.0)
     results.close()
     assert [one.comparison.design.budget_s for one in read_answer(tmp_path).answers] == [7200.0]
+
+
+@pytest.mark.parametrize(
+    ("block_bytes", "counters"),
+    [
+        (("8192", "32768"), [{"buffers_hit_bytes": 81_920.0}, {"buffers_hit_bytes": 327_680.0}]),
+        (("32768", "32768"), [{"buffers_hit": 10.0}, {"buffers_hit": 10.0}]),
+        (("8192", "unknown"), [{"buffers_hit_bytes": 81_920.0}, {}]),
+    ],
+)
+def test_counters_of_blocks_of_different_sizes_are_read_in_bytes(
+    tmp_path: Path, block_bytes: tuple[str, str], counters: list[dict[str, float]]
+) -> None:
+    one_block(tmp_path, block_bytes=block_bytes)
+    (found,) = read_answer(tmp_path).answers
+    assert [dict(arm) for arm in found.analysis.counters] == counters
 
 
 def test_contexts_that_could_not_be_prepared_have_failed_with_the_stored_message(tmp_path: Path) -> None:

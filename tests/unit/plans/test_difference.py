@@ -465,3 +465,18 @@ def test_plans_that_differ_only_in_sorts_are_recognised() -> None:
 
 def test_every_kind_belongs_to_a_level() -> None:
     assert set(LEVEL_OF) == set(ChangeKind)
+
+
+def test_blocks_of_different_sizes_are_compared_in_bytes() -> None:
+    small = plan(scan("t", Shared_Hit_Blocks=4000, Shared_Read_Blocks=0))
+    large = plan(scan("t", Shared_Hit_Blocks=1000, Shared_Read_Blocks=0))
+    more = plan(scan("t", Shared_Hit_Blocks=2000, Shared_Read_Blocks=0))
+
+    def compared(contender: Plan, *sizes: int | None) -> list[str]:
+        return sentences(difference(replace(small, block_bytes=sizes[0]), replace(contender, block_bytes=sizes[1])))
+
+    assert compared(large, 8192, 32768) == []
+    assert compared(more, 8192, 32768) == ["total size of blocks accessed (hit or read): 32.8 MB, now 65.5 MB"]
+    assert compared(large, 8192, None) == []
+    for alike in ((None, None), (32768, 32768)):
+        assert compared(large, *alike) == ["total blocks accessed (hit or read): 4 000, now 1 000"]

@@ -7,8 +7,10 @@ from rich.console import Console
 
 from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.records.trials import Block
+from pgversus.report.json_document import document
 from pgversus.report.markdown import markdown
 from pgversus.report.terminal import WIDEST, print_answer, print_study_answer
+from pgversus.report.tidy_tables import trial_table
 from pgversus.report.values import COUNTERS_NOTE, QuantityRow, quantity_rows, study_quantity_rows, unreported_metrics
 from pgversus.study.counters import COUNTERS
 from tests.builders import answer, study_answer
@@ -17,7 +19,7 @@ from tests.unit.report.cases import CASES, steady
 Counters = Mapping[str, tuple[float, float]]
 
 
-def counted(blocks: Sequence[Block], counters: Counters) -> Answer:
+def counted(blocks: Sequence[Block], counters: Counters, block_bytes: Sequence[int] = ()) -> Answer:
     """Return the answer of these blocks, with these counters of baseline and contender and a little noise."""
     noise = (1.0, 1.01, 0.99, 1.005)
     changed = []
@@ -28,7 +30,7 @@ def counted(blocks: Sequence[Block], counters: Counters) -> Answer:
             for arm, trial in block.trials.items()
         }
         changed.append(block._replace(trials=trials))
-    return answer(changed)
+    return answer(changed, block_bytes=block_bytes)
 
 
 def rows(one: Answer, named: Sequence[str] = (), most_sure: int = 8) -> list[QuantityRow]:
@@ -155,3 +157,35 @@ def test_the_note_on_counters_appears_once_and_only_below_them() -> None:
         assert text.count(COUNTERS_NOTE) == 1
         assert text.index("3.66 kB") < text.index(COUNTERS_NOTE)
     assert not any(COUNTERS_NOTE in text for text in forms(counted(steady(1.1), {})))
+
+
+EQUAL_BYTES = {"buffers_read": (40_000.0, 10_000.0), "buffers_hit": (80_000.0, 10_000.0)}
+
+
+def test_blocks_of_different_sizes_are_shown_in_bytes() -> None:
+    one = counted(steady(1.1), EQUAL_BYTES, (8192, 32768))
+    (hits,) = rows(one)
+    assert (hits.label, hits.baseline, hits.contender, hits.change) == (
+        "shared buffer hits in bytes per transaction",
+        "655 kB",
+        "328 kB",
+        "-50.0 %",
+    )
+    (reads,) = [row for row in rows(one, ["buffers_read"]) if row.label != hits.label]
+    assert (reads.label, reads.baseline) == ("pages read from the system in bytes per transaction", "328 kB")
+    assert unreported_metrics(study_answer([one], metrics=["buffers_read"])) == []
+    assert [row.label for row in rows(counted(steady(1.1), EQUAL_BYTES, (32768, 32768)))] == [
+        "shared buffer hits per transaction",
+        "pages read from the system per transaction",
+    ]
+
+
+def test_trials_and_the_document_have_bytes_for_blocks_of_different_sizes() -> None:
+    one = counted(steady(1.1), EQUAL_BYTES, (8192, 32768))
+    table = trial_table(study_answer([one]))
+    assert "buffers_hit" not in table.columns
+    place, arm = table.columns.index("buffers_read_bytes"), table.columns.index("role")
+    assert [row[place] for row in table.rows if row[arm] == "baseline"] == [40_000.0 * 8192] * len(one.blocks)
+    found = document(one)
+    assert found["arms"][1]["counters"]["buffers_hit_bytes"]["unit"] == "bytes"
+    assert set(found["verdicts"][0]["counter_ratios"]) == {"buffers_read_bytes", "buffers_hit_bytes"}

@@ -132,3 +132,38 @@ def test_vacuum_counters_are_only_tested_if_reported() -> None:
     reported = {"vacuum_index_scans": 1.0}
     vacuum = blocks(*[[{"wal_bytes": 1.0} | reported, {"wal_bytes": value}] for value in np.exp(logs).tolist()])
     assert not ratios(vacuum)["wal_bytes"].is_sure
+
+
+def test_counters_of_blocks_are_compared_in_bytes_if_the_blocks_differ_in_size() -> None:
+    alike = [{"buffers_read": 400.0, "wal_records": 400.0}, {"buffers_read": 100.0, "wal_records": 100.0}]
+    found = counter_estimates(blocks(*[alike] * 4), 2, RULE, (8192, 32768))
+    assert [dict(means) for means in found.arm_means] == [
+        {"buffers_read_bytes": 4 * 8192.0, "wal_records": 4.0},
+        {"buffers_read_bytes": 32768.0, "wal_records": 1.0},
+    ]
+    assert {name: ratio.value for name, ratio in found.ratios[0].items()} == pytest.approx(
+        {"buffers_read_bytes": 1.0, "wal_records": 0.25}
+    )
+
+
+@pytest.mark.parametrize("sizes", [(), (32768, 32768), (None, None)])
+def test_counters_of_blocks_of_one_size_are_counts(sizes: tuple[int | None, ...]) -> None:
+    pair = [{"buffers_read": 400.0}, {"buffers_read": 100.0}]
+    assert counter_estimates(blocks(*[pair] * 4), 2, RULE, sizes).ratios[0]["buffers_read"].value == 0.25
+
+
+def test_blocks_of_unknown_size_are_not_compared_with_others() -> None:
+    pair = [{"buffers_read": 400.0, "buffers_hit": 0.0}, {"buffers_read": 100.0, "buffers_hit": 9.0}]
+    found = counter_estimates(blocks(*[pair] * 4), 2, RULE, (8192, None))
+    assert [dict(means) for means in found.arm_means] == [{"buffers_read_bytes": 32768.0, "buffers_hit_bytes": 0.0}, {}]
+    assert (found.ratios[0], found.one_sided[0]) == ({}, {})
+
+
+def test_bytes_on_one_side_count_as_events_of_its_own_block_size() -> None:
+    # 256 blocks of 8 kB, but 64 of 32 kB, from which no mean is known precisely enough.
+    pair = [{"temp_bytes": 0.0}, {"temp_bytes": 32 * 8192.0}]
+    sure = [
+        counter_estimates(blocks(*[pair] * 8), 2, RULE, (size, size)).one_sided[0]["temp_bytes"].is_sure
+        for size in (8192, 32768)
+    ]
+    assert sure == [True, False]
