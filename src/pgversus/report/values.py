@@ -15,7 +15,16 @@ from pgversus.records.preparation import RUNNING_SERVER
 from pgversus.stats.analysis import ContenderResult, quantities_of
 from pgversus.stats.counters import sure_ratios
 from pgversus.study.comparison import BASELINE
-from pgversus.study.counters import COUNTERS, IN_BYTES, REPORTED_BY_HOST, CounterUnit, recorded_name, unit_of
+from pgversus.study.counters import (
+    COUNTERS,
+    DISTURBED_WINDOWS,
+    IN_BYTES,
+    REPORTED_BY_HOST,
+    REPORTED_BY_VACUUM,
+    CounterUnit,
+    recorded_name,
+    unit_of,
+)
 from pgversus.study.metrics import BY_NAME, TAILS, Metric, Quantity, StepTime
 from pgversus.text.translation import N_, _, listed
 from pgversus.text.units import latency, ratio_texts, significant, size, whole
@@ -124,31 +133,47 @@ def study_quantity_rows(answer: StudyAnswer) -> list[PlacedQuantityRow]:
 
 
 def unreported_metrics(answer: StudyAnswer) -> list[str]:
-    """Return the `metrics` of the study that no verdict shows, with the reason: `wal_bytes: not reported by 13`."""
-    shown = {row for one in answer.answers for result in one.analysis.results for row in _names(one, result, answer)}
-    return [f"{name}: {_silent(answer, name)}" for name in answer.study.metrics if name not in shown]
+    """Return the `metrics` of the study that some server did not report, or that have no values.
+
+    Each is listed once for the whole study, with the reason: `wal_bytes: not reported by 13.21`.
+    """
+    reasons = ((name, _missing(answer, name)) for name in answer.study.metrics)
+    return [f"{name}: {reason}" for name, reason in reasons if reason]
 
 
-def _names(one: Answer, result: ContenderResult, answer: StudyAnswer) -> Iterator[str]:
-    for name in answer.study.metrics:
-        is_judged = name == one.analysis.metric.value.removesuffix("_s")
-        if is_judged or _row(one, result, name):
-            yield name
+_OF_OPERATIONS = REPORTED_BY_VACUUM | {"session_memory_peak_bytes"}
+"""Counters that loads never have, and other operations may not have."""
 
 
-def _silent(answer: StudyAnswer, name: str) -> str:
-    """Return who did not report a quantity, as far as is known."""
-    if name in BY_NAME or not any(one.blocks for one in answer.answers):
+def _missing(answer: StudyAnswer, name: str) -> str:
+    """Return why a quantity is missing on some arm, as far as is known; empty if it is not."""
+    measured = [one for one in answer.answers if one.blocks]
+    if name in BY_NAME:
+        return "" if any(_has_metric(one, name) for one in measured) else _("no values were recorded")
+    # Windows are only counted as disturbed if there are any.
+    if measured and name == DISTURBED_WINDOWS:
+        return ""
+    if name in _OF_OPERATIONS:
+        measured = [one for one in measured if any(has for _unused, has in _reported(one, name))] or measured
+    reported = [arm for one in measured for arm in _reported(one, name)]
+    lacking = [version for version, has in reported if not has]
+    if not reported:
         return _("no values were recorded")
-    if name in REPORTED_BY_HOST:
+    if name in REPORTED_BY_HOST and len(lacking) == len(reported):
         return _("not reported by this host")
-    versions = (
-        facts.version
-        for one in answer.answers
-        for facts, counters in zip(one.arms, one.analysis.counters, strict=True)
-        if name not in counters
-    )
-    return _("not reported by {versions}", versions=listed(dict.fromkeys(versions)))
+    return _("not reported by {versions}", versions=listed(dict.fromkeys(lacking))) if lacking else ""
+
+
+def _has_metric(one: Answer, name: str) -> bool:
+    is_judged = name == one.analysis.metric.value.removesuffix("_s")
+    return is_judged or any(_metric(result, BY_NAME[name]) for result in one.analysis.results)
+
+
+def _reported(one: Answer, name: str) -> Iterator[tuple[str, bool]]:
+    """Yield the version of each measured arm, and whether it reported a counter."""
+    for arm, counters in enumerate(one.analysis.counters):
+        if any(block.has(arm) for block in one.blocks):
+            yield one.arms[arm].version, name in counters or IN_BYTES.get(name) in counters
 
 
 def value_text(metric: Metric, value: float) -> str:

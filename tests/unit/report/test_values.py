@@ -13,7 +13,7 @@ from pgversus.report.terminal import WIDEST, print_answer, print_study_answer
 from pgversus.report.tidy_tables import trial_table
 from pgversus.report.values import COUNTERS_NOTE, QuantityRow, quantity_rows, study_quantity_rows, unreported_metrics
 from pgversus.study.counters import COUNTERS
-from tests.builders import answer, study_answer
+from tests.builders import answer, comparison, operation_block, study_answer, vacuum
 from tests.unit.report.cases import CASES, steady
 
 Counters = Mapping[str, tuple[float, float]]
@@ -126,6 +126,44 @@ def test_the_arm_that_did_not_report_a_quantity_is_named() -> None:
     ]
 
 
+def test_a_server_that_does_not_report_a_counter_is_named_once_although_other_verdicts_show_it() -> None:
+    known = {"client_io_reads": (1e6, 2e6)}
+    both = counted(steady(1.1), known)
+    blocks = [
+        block._replace(trials={**block.trials, 0: block.trials[0]._replace(counters={})}) for block in both.blocks
+    ]
+    study = study_answer([both, answer(blocks), answer(blocks)], metrics=["client_io_reads"])
+    assert unreported_metrics(study) == ["client_io_reads: not reported by 16.12"]
+    assert len(study_quantity_rows(study)) == 1
+    for text in (terminal_text(study), markdown(study).replace("\\", "")):
+        assert text.count("client_io_reads: not reported by 16.12") == 1
+    assert unreported_metrics(study_answer([both, both], metrics=["client_io_reads"])) == []
+
+
+def test_a_host_counter_that_one_arm_has_is_missing_on_the_other() -> None:
+    one = counted(steady(1.1), {"server_cpu_user_s": (1.0, 1.0)})
+    blocks = [block._replace(trials={**block.trials, 1: block.trials[1]._replace(counters={})}) for block in one.blocks]
+    assert unreported_metrics(study_answer([answer(blocks)], metrics=["server_cpu_user_s"])) == [
+        "server_cpu_user_s: not reported by 17.8"
+    ]
+
+
+def test_counters_of_operations_are_not_missing_on_loads() -> None:
+    operation = vacuum()
+    vacuumed = [operation_block(number, operation, (1.0,), (0.9,)) for number in range(1, 5)]
+    reported = [
+        block._replace(
+            trials={arm: trial._replace(counters={"vacuum_index_scans": 1.0}) for arm, trial in block.trials.items()}
+        )
+        for block in vacuumed
+    ]
+    study = study_answer(
+        [answer(steady(1.1)), answer(reported, comparison(workload=operation))],
+        metrics=["vacuum_index_scans", "disturbed_windows"],
+    )
+    assert unreported_metrics(study) == []
+
+
 def test_a_study_without_blocks_names_no_server_for_missing_values() -> None:
     study = study_answer([CASES["interrupted"]()], metrics=["wal_bytes"])
     assert unreported_metrics(study) == ["wal_bytes: no values were recorded"]
@@ -143,13 +181,18 @@ def test_a_study_has_the_rows_of_each_verdict_in_order() -> None:
     ]
 
 
+def terminal_text(study: StudyAnswer) -> str:
+    whole = io.StringIO()
+    print_study_answer(study, Console(file=whole, width=WIDEST))
+    return whole.getvalue()
+
+
 def forms(one: Answer) -> list[str]:
     """Return one comparison and a study of it as on a terminal, and the study as Markdown."""
     study: StudyAnswer = study_answer([one, one])
-    single, whole = io.StringIO(), io.StringIO()
+    single = io.StringIO()
     print_answer(one, Console(file=single, width=WIDEST))
-    print_study_answer(study, Console(file=whole, width=WIDEST))
-    return [single.getvalue(), whole.getvalue(), markdown(study)]
+    return [single.getvalue(), terminal_text(study), markdown(study)]
 
 
 def test_the_note_on_counters_appears_once_and_only_below_them() -> None:
