@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.report.sentences import metric_text
@@ -18,7 +19,7 @@ from pgversus.study.comparison import Arm, Comparison
 from pgversus.study.metrics import Metric
 from pgversus.study.servers import Release, ServerName, SourceBuild
 from pgversus.text.translation import _, listed, together
-from pgversus.text.units import ratio_texts
+from pgversus.text.units import percent, ratio_texts
 
 FEWEST_LEVELS = 3
 """For two levels the table suffices."""
@@ -149,17 +150,21 @@ def plateau_sentences(answer: StudyAnswer) -> list[str]:
 
 
 def plateau_sentence(one: Answer) -> str:
-    """Return `512MB to 2GB do not differ significantly; 1GB is the best of them.`; empty for non-numeric levels."""
+    """Return which levels are the best, as far as the intervals show it; empty for non-numeric levels."""
     _unused, amounts = amounts_of(one.comparison)
     if len(amounts) < FEWEST_LEVELS:
         return ""
     ascending = sorted(amounts, key=lambda arm: amounts[arm][0])
     known = [arm for arm in ascending if _is_claimed(one, arm)]
-    found = plateau(one.blocks, one.analysis.metric, one.rule, known)
+    design = one.comparison.design
+    found = plateau(one.blocks, one.analysis.metric, one.rule, known, design.log_margin)
     if found is None:
         return ""
     label = {arm: amounts[arm][1] for arm in ascending}
-    sentence = together(_found(found, known, label), _left_out([label[arm] for arm in ascending if arm not in known]))
+    sentence = together(
+        _found(found, known, label, percent(design.margin)),
+        _left_out([label[arm] for arm in ascending if arm not in known]),
+    )
     return _("{place}: {sentence}", place=one.context.label, sentence=sentence) if one.context.label else sentence
 
 
@@ -169,13 +174,35 @@ def _is_claimed(one: Answer, arm: int) -> bool:
     return not is_invalid and one.analysis.metric in one.analysis.arm_values[arm]
 
 
-def _found(found: Plateau, known: list[int], label: dict[int, str]) -> str:
-    values = {"best": label[found.best], "first": label[found.first], "last": label[found.last]}
-    if found.first == found.last:
-        return _("{best} is the best and differs significantly from its neighbours.", **values)
-    if (found.first, found.last) == (known[0], known[-1]):
-        return _("No level differs significantly from the best, {best}.", **values)
-    return _("{first} to {last} do not differ significantly; {best} is the best of them.", **values)
+def _found(found: Plateau, known: list[int], label: dict[int, str], margin: str) -> str:
+    best = label[found.best]
+    if len(known) == 1:
+        return ""
+    if found.arms == (found.best,):
+        return _("{best} is the best: every other level is worse by more than {margin}.", best=best, margin=margin)
+    if len(found.arms) == len(known):
+        return _(
+            "No level is shown to be worse by more than {margin} than {best}, the best on average.",
+            best=best,
+            margin=margin,
+        )
+    return _(
+        "{levels} are the best: none of them is shown to be worse by more than {margin} than {best}, the best on "
+        "average; every other level is.",
+        levels=listed(_runs(found.arms, known, label)),
+        best=best,
+        margin=margin,
+    )
+
+
+def _runs(arms: Sequence[int], known: list[int], label: dict[int, str]) -> Iterator[str]:
+    """Yield these levels, three or more neighbours as a range: `4MB`, `64MB to 1GB`."""
+    for is_in, group in groupby(known, key=lambda arm: arm in arms):
+        run = [label[arm] for arm in group]
+        if is_in and len(run) >= FEWEST_LEVELS:
+            yield _("{first} to {last}", first=run[0], last=run[-1])
+        elif is_in:
+            yield from run
 
 
 def _left_out(labels: list[str]) -> str:

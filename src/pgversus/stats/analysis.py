@@ -263,55 +263,38 @@ def _estimate(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plateau:
-    """The best arm, and its neighbours on both sides that are not shown to be worse."""
+    """The arm with the best estimate, and all arms that are not shown to be worse by more than the margin."""
 
     best: int
-    first: int
-    last: int
-    """Indexes of arms, ordered by amount; equal to the best arm if both its neighbours differ from it."""
+    arms: tuple[int, ...]
+    """Indexes, in the given order, with the best arm among them."""
 
 
-def plateau(blocks: Iterable[Block], metric: Metric, rule: LookRule, arms: Sequence[int]) -> Plateau | None:
-    """Return the plateau around the best of these arms, which are ordered by amount.
+def plateau(
+    blocks: Iterable[Block], metric: Metric, rule: LookRule, arms: Sequence[int], log_margin: float
+) -> Plateau | None:
+    """Return the plateau of these arms, which include the baseline; None unless each has a ratio to the baseline.
 
-    None until a block holds them all: only then do their means cover the same period. The best arm is chosen from the
-    same blocks as the differences, so the rule must cover every pair of arms: it has one verdict per contender, and
-    there are half as many pairs per contender as there are arms.
+    Arms are ordered by their ratios to the baseline, as in the verdicts: each ratio covers both its arms in the same
+    blocks, while arms that were decided early have fewer. Comparisons with the baseline have the interval of the
+    verdict. All others have one that covers every pair of arms, because the best arm is chosen from the same blocks as
+    the differences: the rule has one verdict per contender, and there are half as many pairs per contender as there
+    are arms.
     """
-    samples = Samples(block for block in blocks if block.has(*arms))
-    means = {arm: _mean(samples, metric, arm) for arm in arms}
-    if not means or any(math.isnan(mean) for mean in means.values()):
-        return None
+    samples = Samples(blocks)
     strict = rule.shared_by(max(1, math.ceil(len(arms) / 2)))
     sign = 1 if metric.more_is_better else -1
-    best = max(arms, key=lambda arm: sign * means[arm])
-    place = list(arms).index(best)
-    return Plateau(
-        best=best,
-        first=_reach(samples, metric, strict, best, list(arms[:place])[::-1]),
-        last=_reach(samples, metric, strict, best, arms[place + 1 :]),
-    )
+    ratios = {arm: log_ratio(samples, metric, BASELINE, arm) for arm in arms}
+    points = {arm: sign * found.point for arm, found in ratios.items() if found and math.isfinite(found.point)}
+    if BASELINE not in points or len(points) < len(arms):
+        return None
+    best = max(points, key=points.__getitem__)
 
+    def is_worse(arm: int) -> bool:
+        found = log_ratio(samples, metric, best, arm)
+        if found is None:
+            return False
+        bounds = bounds_of(found, samples, metric, rule if BASELINE in (best, arm) else strict, (best, arm))
+        return (bounds.high if metric.more_is_better else -bounds.low) < -log_margin
 
-def _reach(samples: Samples, metric: Metric, rule: LookRule, best: int, others: Sequence[int]) -> int:
-    """Return the farthest arm in a row of arms that are not shown to differ from the best."""
-    reached = best
-    for arm in others:
-        if _differs(samples, metric, rule, best, arm):
-            break
-        reached = arm
-    return reached
-
-
-def _differs(samples: Samples, metric: Metric, rule: LookRule, one: int, other: int) -> bool:
-    found = log_ratio(samples, metric, one, other)
-    if found is None:
-        return False
-    bounds = bounds_of(found, samples, metric, rule, (one, other))
-    return bounds.low > 0 or bounds.high < 0
-
-
-def _mean(samples: Samples, metric: Metric, arm: int) -> float:
-    """Return the mean on the log scale; NaN if a block has no value, or without blocks."""
-    logs = [math.nan if log is None or not math.isfinite(log) else log for log in samples.logs(metric, arm)]
-    return math.fsum(logs) / len(logs) if logs else math.nan
+    return Plateau(best=best, arms=tuple(arm for arm in arms if arm == best or not is_worse(arm)))

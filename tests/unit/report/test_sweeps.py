@@ -8,7 +8,8 @@ import pytest
 
 from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.report.charts.export import Picture, pictures
-from pgversus.report.sweeps import Sweep, metric_axis, sweeps
+from pgversus.report.sweeps import Sweep, metric_axis, plateau_sentence, sweeps
+from pgversus.stats.confidence import Verdict
 from pgversus.study.build_options import BuildOptions
 from pgversus.study.comparison import Comparison
 from pgversus.study.metrics import Metric
@@ -192,3 +193,48 @@ def test_texts_in_a_picture_are_escaped() -> None:
 def test_every_chart_of_a_study_becomes_a_picture() -> None:
     assert set(drawn(study_answer([answer(steady(1.1))]))) == {"forest-tps", "trials-1-workload_w1_load_c4"}
     assert drawn(study_answer([])) == {}
+
+
+def levels_at(*rates: float) -> Answer:
+    """Return an answer for levels of work_mem with these transactions per second and little noise."""
+    values = ("1MB", "4MB", "16MB", "64MB", "256MB")
+    noise = (1.0, 1.001, 0.999, 1.0005, 0.9995, 1.0)
+    blocks = [
+        rate_block(n, *(rate * noise[(n + arm) % len(noise)] for arm, rate in enumerate(rates))) for n in range(1, 13)
+    ]
+    return answer(blocks, by_setting(*values[: len(rates)]))
+
+
+OTHERS = (
+    "are the best: none of them is shown to be worse by more than 2.0 % than 16MB, the best on average; every other "
+    "level is."
+)
+
+
+@pytest.mark.parametrize(
+    ("rates", "sentence"),
+    [
+        ((1000, 1500, 1000, 1000, 1000), "4MB is the best: every other level is worse by more than 2.0 %."),
+        (
+            (1001, 1000, 1000, 1000, 1000),
+            "No level is shown to be worse by more than 2.0 % than 1MB, the best on average.",
+        ),
+        (
+            (1000, 1490, 1500, 1495, 1000),
+            f"4MB to 64MB {OTHERS}",
+        ),
+        # The level next to the best one is worse, but not the one behind it.
+        (
+            (1500, 1000, 1501, 1000, 1000),
+            f"1MB, 16MB {OTHERS}",
+        ),
+    ],
+)
+def test_only_levels_that_are_shown_to_be_worse_are_not_among_the_best(rates: Sequence[float], sentence: str) -> None:
+    assert plateau_sentence(levels_at(*rates)) == sentence
+
+
+def test_a_level_whose_verdict_is_equivalent_is_among_the_best() -> None:
+    one = levels_at(1010, 1000, 1005)
+    assert {result.verdict for result in one.analysis.results} == {Verdict.EQUIVALENT}
+    assert plateau_sentence(one).startswith("No level is shown to be worse by more than 2.0 %")
