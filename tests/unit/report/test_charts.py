@@ -1,20 +1,24 @@
 """Charts as data: their content, colours that all readers can distinguish, and labelled axes."""
 
 import math
+import re
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from pgversus.report.charts.chart import chart_name, log_ticks, plain, quoted, ratio_domain, ratio_labels, ratio_ticks
-from pgversus.report.charts.curves import latency_chart, run_order
+from pgversus.report.charts.curves import latency_chart, run_order, sweep_chart
+from pgversus.report.charts.export import study_charts
 from pgversus.report.charts.theme import _LIGHT_AND_DARK, SERIES, SIGNS, print_theme
 from pgversus.report.charts.verdicts import forests, heat_chart
 from pgversus.report.overview import worst_first
-from pgversus.report.sweeps import heat_maps
+from pgversus.report.sweeps import Line, Point, Sweep, heat_maps
 from pgversus.stats.confidence import Verdict
+from pgversus.study.metrics import Metric
 from tests.builders import answer, comparison, rate_block, study_answer
 from tests.unit.report import cases
+from tests.unit.report.richest import whole_studies
 from tests.unit.report.test_page import with_latencies
 
 THEMES = (0, 1)
@@ -170,3 +174,32 @@ def test_names_of_charts_are_valid_file_names() -> None:
     assert chart_name("trials", "../../etc", "", "a b") == "trials-.._.._etc-a_b"
     assert plain("a\\nb") == "a/nb"
     assert quoted('"\x1b') == '"\\"\\\\x1b"'
+
+
+def drawn_intervals(part: Any) -> list[tuple[float, float]]:
+    """Return the intervals in the data of a specification."""
+    if isinstance(part, list):
+        return [found for one in part for found in drawn_intervals(one)]
+    if not isinstance(part, dict):
+        return []
+    own = [(part["low"], part["high"])] if part.get("low") is not None and part.get("high") is not None else []
+    return own + [found for one in part.values() for found in drawn_intervals(one)]
+
+
+def test_the_table_of_a_chart_has_every_interval_that_the_chart_draws() -> None:
+    charts = [chart for study in whole_studies() for chart in study_charts(study)]
+    with_intervals = [chart for chart in charts if drawn_intervals(chart.specification)]
+    assert {chart.name.split("-")[0] for chart in with_intervals} == {"forest", "levels"}
+    for chart in with_intervals:
+        intervals = {cell for row in chart.rows for cell in row if re.search(r"\[[^,]+, [^,]+\]$", cell)}
+        assert len(intervals) >= len(set(drawn_intervals(chart.specification))), chart.name
+
+
+def test_the_table_of_levels_has_values_with_intervals_where_they_are_valid() -> None:
+    points = (
+        Point(at=1.0, label="1MB", value=1204.0, low=1190.4, high=1219.0),
+        Point(at=2.0, label="2MB", value=1000.0, low=None, high=None),
+    )
+    line = Line(name="", points=points)
+    chart = sweep_chart(Sweep(title="", factor="work_mem", metric=Metric.TPS, lines=(line,)), 1)
+    assert chart.rows == (("", "1 204 [1 190, 1 219]", "1 000"),)

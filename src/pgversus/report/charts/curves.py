@@ -23,9 +23,9 @@ from pgversus.report.charts.chart import (
 )
 from pgversus.report.charts.theme import SERIES, sized
 from pgversus.report.sentences import metric_text
-from pgversus.report.sweeps import Line, Sweep, metric_axis
+from pgversus.report.sweeps import Line, Point, Sweep, metric_axis
 from pgversus.report.values import value_text
-from pgversus.study.metrics import transactions_for_quantile
+from pgversus.study.metrics import Metric, transactions_for_quantile
 from pgversus.text.redaction import visible
 from pgversus.text.translation import _
 from pgversus.text.units import latency
@@ -229,8 +229,15 @@ def sweep_chart(found: Sweep, number: int) -> Chart:
 
 
 def _cells(found: Sweep, line: Line, levels: list[str]) -> list[str]:
-    values = {point.label: value_text(found.metric, point.value) for point in line.points}
+    values = {point.label: _value_with_interval(found.metric, point) for point in line.points}
     return [values.get(level, "") for level in levels]
+
+
+def _value_with_interval(metric: Metric, point: Point) -> str:
+    """Return `1 204 [1 190, 1 219]`; only the value if a bound is not valid."""
+    value, bounds = value_text(metric, point.value), (point.low, point.high)
+    texts = [value_text(metric, bound) for bound in bounds if bound is not None]
+    return f"{value} [{', '.join(texts)}]" if len(texts) == len(bounds) else value
 
 
 def _ascending(found: Sweep) -> list[str]:
