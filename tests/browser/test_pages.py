@@ -3,12 +3,15 @@
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Page
 
 from pgversus.answers.read import read_answer
+from pgversus.report.html import plans_html
 from pgversus.report.page.page import page_html
 from pgversus.text.translation import Language, use_language
 from tests.browser.conftest import Open, Opened
 from tests.real_results import STUDIES, unpacked
+from tests.unit.report.richest import all_plans
 from tests.unit.report.test_page import HOSTILE, hostile_study, large_study
 
 _FIRST_PAINT_MS = 2000
@@ -77,6 +80,49 @@ def test_printing_draws_charts_that_were_never_scrolled_into_view(study: str, re
     paper = opened.page.pdf(prefer_css_page_size=True)
     assert paper.startswith(b"%PDF")
     assert opened.said == []
+
+
+FOLDED = """() => Array.from(document.querySelectorAll("details:not([open]) > :not(summary)"))
+    .map(one => one.checkVisibility() && one.getBoundingClientRect().height > 0)"""
+_A4_WIDTH_PX = 703
+"""Between the margins of the page, at 96 pixels per inch."""
+
+
+def sheets(page: Page) -> int:
+    """Return the number of pages on paper."""
+    return page.pdf(prefer_css_page_size=True).count(b"/Type /Page\n")
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_folded_parts_are_printed_without_a_script_and_within_the_paper(
+    study: str, results: Path, open_page: Open
+) -> None:
+    page = open_page(made(results / study)).page
+    folded = page.evaluate(FOLDED)
+    assert len(folded) > 3
+    assert not any(folded)
+    page.set_viewport_size({"width": _A4_WIDTH_PX, "height": 900})
+    page.emulate_media(media="print")
+    assert page.evaluate(FOLDED) == [True] * len(folded)
+    assert page.evaluate("document.documentElement.scrollWidth") <= _A4_WIDTH_PX
+
+
+def test_paper_has_the_same_pages_as_if_everything_were_unfolded(results: Path, open_page: Open) -> None:
+    text = made(results / STUDIES[0])
+    unfolded, hidden = text.replace("<details>", "<details open>"), text.replace("<details>", "<details hidden>")
+    printed, all_open, without = (
+        sheets(open_page(one, java_script_enabled=False).page) for one in (text, unfolded, hidden)
+    )
+    assert printed == all_open > without
+
+
+def test_folded_parts_of_compared_plans_are_printed(open_page: Open) -> None:
+    page = open_page(plans_html(all_plans())).page
+    assert not any(page.evaluate(FOLDED))
+    page.emulate_media(media="print")
+    folded = page.evaluate(FOLDED)
+    assert folded
+    assert all(folded)
 
 
 def test_a_page_of_two_thousand_trials_is_painted_quickly(open_page: Open) -> None:

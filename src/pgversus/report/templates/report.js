@@ -95,10 +95,10 @@
     });
   }
 
-  // Open all sections for printing.
+  // Unfold everything for printing in browsers that do not know ::details-content of the style sheet.
   var opened = [];
   window.addEventListener("beforeprint", function () {
-    document.querySelectorAll("details.printed:not([open])").forEach(function (one) {
+    document.querySelectorAll("details:not([open])").forEach(function (one) {
       one.open = true;
       opened.push(one);
     });
