@@ -113,13 +113,36 @@ def test_variables_are_substituted_and_writes_are_rolled_back(command_line: Comm
     assert plans(command_line, OLD, NEW, "-i", "-s", "1", "-b", "tpcb-like")["warnings"] == document["warnings"]
 
 
-def test_levels_of_a_setting_are_arms_and_the_order_of_rows_is_ignored(command_line: CommandLine) -> None:
-    command_line.write("join.sql", "SELECT a.aid FROM pgbench_accounts a JOIN pgbench_branches b USING (bid);")
+ROWS = {
+    "SELECT a.aid FROM pgbench_accounts a JOIN pgbench_branches b USING (bid)": ("multiset", True),
+    "SELECT aid, abalance FROM pgbench_accounts ORDER BY abalance, aid DESC NULLS LAST LIMIT 9": ("ordered", True),
+    "SELECT abalance FROM pgbench_accounts a ORDER BY a.aid LIMIT 9": ("ordered", True),
+    "SELECT aid, abalance FROM pgbench_accounts ORDER BY abalance": ("multiset", True),
+    "SELECT bid, max(aid) FROM pgbench_accounts GROUP BY bid ORDER BY 1": ("ordered", True),
+    "SELECT current_setting('enable_hashjoin'), min(aid) FROM pgbench_accounts": ("multiset", False),
+    "SELECT * FROM by_chance": ("not comparable", None),
+    "SELECT current_setting('enable_hashjoin') FROM pgbench_accounts ORDER BY bid LIMIT 9": ("not comparable", None),
+    "SELECT current_setting('enable_hashjoin') FROM nullable ORDER BY n": ("multiset", False),
+}
+
+
+def test_levels_of_a_setting_are_arms_whose_rows_are_compared_in_order_where_it_is_total(
+    command_line: CommandLine,
+) -> None:
+    command_line.write("view.sql", "CREATE VIEW by_chance AS SELECT random(); CREATE TABLE nullable (n int UNIQUE);")
+    command_line.write("rows.sql", "".join(f"{text};\n" for text in ("INSERT INTO nullable VALUES (1)", *ROWS)))
     levels = ("--set", "enable_hashjoin=on,off", "--set", "enable_nestloop=off")
-    one = only(plans(command_line, NEW, *levels, "-i", "-s", "1", "-f", "join.sql"))
-    assert (one["baseline"], one["contender"]) == ("enable_hashjoin=on", "enable_hashjoin=off")
-    assert one["same_rows"] is True
-    assert "Hash Join is now a Merge Join" in one["sentences"]
+    document = plans(command_line, NEW, *levels, "-i", "-s", "1", "--setup", "view.sql", "-f", "rows.sql")
+    _, join, *others = document["comparisons"]
+    assert (join["baseline"], join["contender"]) == ("enable_hashjoin=on", "enable_hashjoin=off")
+    assert "Hash Join is now a Merge Join" in join["sentences"]
+    found = {one["statement"].split(": ", 1)[1]: (one["rows_compared"], one["same_rows"]) for one in (join, *others)}
+    assert found == ROWS
+    reasons = [reason for one in others for reason in one["rows_uncertain"]]
+    assert reasons == [
+        "random() is volatile: rows may differ by chance",
+        "LIMIT 9 with an ORDER BY that may leave ties",
+    ]
 
 
 def test_different_rows_are_reported_before_any_plan(command_line: CommandLine) -> None:

@@ -27,13 +27,14 @@ class Severity(StrEnum):
     """Worth knowing."""
 
 
-OTHER_ROWS = "other-rows"
-"""The slug of the gravest caveat: a contender that returns different rows does different work."""
+OTHER_ROWS, OTHER_ORDER = "other-rows", "other-order"
+"""The slugs of the gravest caveats: a contender that returns different rows does different work."""
 _SEVERITIES = {
     Severity.GRAVE: frozenset(
         {
             "not-resumed",
             OTHER_ROWS,
+            OTHER_ORDER,
             "mixed-builds",
             "unequal-databases",
             "unequal-settings",

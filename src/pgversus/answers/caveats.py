@@ -4,9 +4,9 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 
-from pgversus.answers.answer import OTHER_ROWS, Caveat, about, between
+from pgversus.answers.answer import OTHER_ORDER, OTHER_ROWS, Caveat, about, between
 from pgversus.answers.load_caveats import ArmMeasurement, load_caveats, measured_of
-from pgversus.answers.plans import other_rows
+from pgversus.answers.plans import rows_by_statement
 from pgversus.records.plans import CapturedPlans
 from pgversus.records.preparation import RUNNING_SERVER, ArmFacts, Difference, Preparation
 from pgversus.records.trials import Block
@@ -24,8 +24,13 @@ def plan_caveats(comparison: Comparison, plans: CapturedPlans | None, not_explai
     if plans is None:
         return
     for arm in comparison.contenders:
-        if statements := other_rows(plans, arm.index):
-            yield between(OTHER_ROWS, comparison, arm, statements=statements)
+        rows = rows_by_statement(plans, arm.index)
+        for slug, only_order in ((OTHER_ROWS, False), (OTHER_ORDER, True)):
+            others = [name for name, one in rows if one.is_same is False and one.differs_only_in_order is only_order]
+            if others:
+                yield between(slug, comparison, arm, statements=others)
+        if uncertain := [(name, one.uncertainties) for name, one in rows if one.uncertainties]:
+            yield between("rows-not-comparable", comparison, arm, uncertain=uncertain)
     for arm, sampled in zip(comparison.arms, plans.sampled, strict=bool(plans.sampled)):
         if sampled.failure:
             yield Caveat(slug="plans-not-sampled", arm=arm.index, values={"arm": arm.label, "failure": sampled.failure})

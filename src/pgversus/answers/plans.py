@@ -3,16 +3,48 @@
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from pgversus.plans.difference import PlanDifference, difference
 from pgversus.plans.explain import read_plans
 from pgversus.plans.levels import PlanLevel
 from pgversus.plans.plan import Plan
-from pgversus.records.plans import Captured, CapturedPlans, CapturedStatement, PlanOverride, StatementName
+from pgversus.records.plans import (
+    Captured,
+    CapturedPlans,
+    CapturedStatement,
+    PlanOverride,
+    RowsDigest,
+    StatementName,
+    Uncertainty,
+)
 from pgversus.study.comparison import Arm
 from pgversus.study.counterfactual import PlanRestoration, settings_together
 from pgversus.study.servers import RunningServer
 from pgversus.study.workload import Workload
+
+
+class RowsMethod(StrEnum):
+    """How the rows of two arms were compared."""
+
+    ORDERED = "ordered"
+    """In order, because the statement orders them totally on both."""
+    MULTISET = "multiset"
+    """Regardless of their order."""
+    NOT_COMPARABLE = "not comparable"
+    """They differ, and may differ between two executions on one server as well."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedRows:
+    """The rows that a statement returns on two arms."""
+
+    method: RowsMethod
+    is_same: bool | None
+    """None if they are not comparable."""
+    uncertainties: tuple[Uncertainty, ...] = ()
+    """Why they are not comparable; empty if they are."""
+    differs_only_in_order: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,8 +56,8 @@ class ComparedPlans:
     """Labels of baseline and contender."""
     plans: tuple[Plan, Plan]
     difference: PlanDifference
-    same_rows: bool | None = None
-    """Whether both returned the same rows, in any order; None if not checked, or if no rows are returned."""
+    rows: ComparedRows | None = None
+    """None if not checked, or if no rows are returned."""
     undone_by: PlanOverride | None = None
     """Settings with which the contender plans or executes the statement as the baseline does."""
     is_searched: bool = False
@@ -95,7 +127,7 @@ def compared(arms: Sequence[Arm], plans: CapturedPlans, block_bytes: Sequence[in
                         labels=pair_of_labels,
                         plans=(own[0], own[1]),
                         difference=difference(*own),
-                        same_rows=_same_rows(*pair),
+                        rows=compared_rows(pair[0].rows, pair[1].rows),
                         undone_by=override,
                         is_searched=plans.is_searched,
                     )
@@ -111,14 +143,31 @@ def _plan(
     return replace(plan, index_keys=index_keys, reruns=tuple(others), block_bytes=block_bytes)
 
 
-def _same_rows(one: CapturedStatement, other: CapturedStatement) -> bool | None:
-    return None if one.rows is None or other.rows is None else one.rows == other.rows
+def compared_rows(one: RowsDigest | None, other: RowsDigest | None) -> ComparedRows | None:
+    """Return how the rows of one statement compare; None if they were not checked on both arms.
+
+    Uncertain rows that are equal are the same rows; a difference between them means nothing.
+    """
+    if one is None or other is None:
+        return None
+    is_ordered = one.in_order is not None and other.in_order is not None
+    has_same_rows = (one.rows, one.digest) == (other.rows, other.digest)
+    is_same = has_same_rows and not (is_ordered and one.in_order != other.in_order)
+    reasons = tuple(dict.fromkeys((*one.uncertainties, *other.uncertainties)))
+    if reasons and not is_same:
+        return ComparedRows(method=RowsMethod.NOT_COMPARABLE, is_same=None, uncertainties=reasons)
+    return ComparedRows(
+        method=RowsMethod.ORDERED if is_ordered else RowsMethod.MULTISET,
+        is_same=is_same,
+        differs_only_in_order=has_same_rows and not is_same,
+    )
 
 
-def other_rows(plans: CapturedPlans, contender: int) -> list[StatementName]:
-    """Return the statements for which a contender returns different rows than the baseline, if both were checked."""
+def rows_by_statement(plans: CapturedPlans, contender: int) -> list[tuple[StatementName, ComparedRows]]:
+    """Return how the rows of a contender compare with the baseline's, for each statement checked on both."""
     pairs = zip(plans.arms[0].statements, plans.arms[contender].statements, strict=True)
-    return [pair[0].statement.name for pair in pairs if _same_rows(*pair) is False]
+    compared_pairs = ((one.statement.name, compared_rows(one.rows, other.rows)) for one, other in pairs)
+    return [(name, rows) for name, rows in compared_pairs if rows is not None]
 
 
 def _unlike_statistics(arms: Sequence[Arm], captured: Sequence[Captured]) -> Iterator[UnlikeStatistics]:

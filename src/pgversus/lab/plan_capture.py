@@ -16,7 +16,7 @@ from pgversus.errors import HostError, PgversusError, WorkloadError
 from pgversus.host.identity import ServerUser
 from pgversus.lab.arm_servers import ArmServer
 from pgversus.lab.load_runner import PilotResult
-from pgversus.lab.plan_checks import check_plan_restored, check_same_statements
+from pgversus.lab.plan_checks import check_plan_restored, check_rewrite, check_same_statements
 from pgversus.lab.plan_search import find_overrides
 from pgversus.lab.resources import open_resources
 from pgversus.lab.runner import failures_of_the_host
@@ -28,6 +28,7 @@ from pgversus.postgres.explain import explain, index_keys, planner_settings, row
 from pgversus.postgres.session import Connection, Target, connect, with_options
 from pgversus.records.plans import Captured, CapturedPlans, CapturedStatement, PlanOverride, SampledPlans, Statement
 from pgversus.study.comparison import Comparison
+from pgversus.study.counterfactual import CONTENDER_AGAIN, OLD_PLANS
 from pgversus.study.study import Study
 from pgversus.study.windows import least_window_s
 from pgversus.study.workload import loads_of
@@ -254,10 +255,17 @@ def explained_counterfactual(
 ) -> tuple[CapturedPlans, str]:
     """Return the plans of the contender under the baseline's plans, of the baseline, and of the contender; no search.
 
-    WorkloadError if the first two have different plans: measuring them would be meaningless.
+    The rows of a rewrite are always compared. WorkloadError if it returns different rows, or if the first two have
+    different plans: measuring them would be meaningless.
     """
-    plans = replace(explainer, searches=False).explain(servers, comparison)
-    check_plan_restored([arm.label for arm in comparison.arms], plans)
+    scripts = [load.scripts for load in loads_of(arm.workload for arm in comparison.arms)]
+    is_rewritten = scripts[OLD_PLANS] != scripts[CONTENDER_AGAIN]
+    with_rows = explainer.with_rows or is_rewritten
+    plans = replace(explainer, searches=False, with_rows=with_rows).explain(servers, comparison)
+    labels = [arm.label for arm in comparison.arms]
+    if is_rewritten:
+        check_rewrite(labels, plans)
+    check_plan_restored(labels, plans)
     return plans, ""
 
 

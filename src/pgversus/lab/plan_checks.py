@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from pgversus.answers.plans import compared_rows
 from pgversus.errors import WorkloadError
 from pgversus.plans.difference import difference, has_other_spills, is_same_but_for_batches
 from pgversus.plans.explain import read_plans
@@ -37,6 +38,25 @@ def check_plan_restored(labels: Sequence[str], plans: CapturedPlans) -> None:
                 found="a different plan, or one that is executed differently",
                 expected=f"the plan of {labels[BASELINE_AGAIN]}",
                 to_do="add a rewrite to the study that gets the old plan (pgversus plans shows it)",
+            )
+
+
+def check_rewrite(labels: Sequence[str], plans: CapturedPlans) -> None:
+    """Raise WorkloadError if a rewrite returns different rows on the contender than the script that it replaces.
+
+    Rows that cannot be compared are a caveat of the measurement.
+    """
+    rewritten, original = (plans.arms[arm].statements for arm in (OLD_PLANS, CONTENDER_AGAIN))
+    for ours, theirs in zip(rewritten, original, strict=True):
+        rows = compared_rows(ours.rows, theirs.rows)
+        if rows is not None and rows.is_same is False:
+            raise WorkloadError(
+                "the rewrite does not return the same rows as the script that it replaces",
+                slug="workload-rewrite-not-equivalent",
+                where=f"{ours.statement.description}, on {labels[OLD_PLANS]}",
+                found="the same rows in a different order" if rows.differs_only_in_order else "different rows",
+                expected=f"the rows of {theirs.statement.description}",
+                to_do="correct the rewrite: its statements must return the same rows",
             )
 
 

@@ -7,6 +7,7 @@ expressions.py  normalises conditions, keys and subplans
 levels.py       the level at which plans differ, and fingerprints
 matching.py     matches the nodes of two plans
 order.py        whether an index replaces a sort
+returned_rows.py  whether returned rows can be compared, and in order
 changes.py      kinds of changes; changed amounts, conditions and facts
 operators.py    changed operators
 difference.py   the difference of two plans

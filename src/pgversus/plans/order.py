@@ -65,8 +65,8 @@ def _keeps_order(plan: Plan, place: int, child: int) -> bool:
 def _gives(keys: Sequence[str], sort: PlanNode, consumer: PlanNode | None) -> bool:
     """Return whether these keys of an index give the order that is needed."""
     if consumer is not None and consumer.op.endswith(_GROUPS):
-        groups = {_column(text) for text in consumer.keys.get("Group Key", ())}
-        return bool(groups) and {_column(text) for text in keys[: len(groups)]} == groups
+        groups = {column_name(text) for text in consumer.keys.get("Group Key", ())}
+        return bool(groups) and {column_name(text) for text in keys[: len(groups)]} == groups
     if consumer is not None and not consumer.op.startswith(_NEED_ORDER):
         return False
     wanted = [_key(text) for text in sort.keys.get("Sort Key", ())]
@@ -77,14 +77,25 @@ _PLAIN = re.compile(r"(?:[\w$]+|\"[^\"]+\")\.((?:[\w$]+|\"[^\"]+\"))")
 _ORDER = re.compile(r"(.*?)((?: DESC)?(?: NULLS (?:FIRST|LAST))?)", re.DOTALL)
 
 
+def key_expression(key: str) -> str:
+    """Return the expression of a sort key, without its direction and enclosing parentheses."""
+    return bare(_parts_of_key(key)[0])
+
+
+def _parts_of_key(key: str) -> tuple[str, str]:
+    match = _ORDER.fullmatch(key)
+    assert match is not None  # noqa: S101 - it matches everything
+    return match[1], match[2]
+
+
 def _key(text: str) -> str:
     """Return a sort key as an index has it: without the table of a plain column."""
-    match = _ORDER.fullmatch(text)
-    assert match is not None  # noqa: S101 - it matches everything
-    return f"{_column(match[1])}{match[2]}"
+    expression, direction = _parts_of_key(text)
+    return f"{column_name(expression)}{direction}"
 
 
-def _column(text: str) -> str:
+def column_name(text: str) -> str:
+    """Return the name of a plain column without its table; other expressions without enclosing parentheses."""
     plain = _PLAIN.fullmatch(bare(text))
     return plain[1] if plain else bare(text)
 

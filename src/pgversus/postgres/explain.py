@@ -1,7 +1,8 @@
 """EXPLAIN: the plan of a statement, its result, and the statistics that it was planned with."""
 
+import json
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import resources
 from itertools import count
@@ -11,6 +12,8 @@ from psycopg import sql
 from psycopg.pq import TransactionStatus
 from psycopg.types.string import TextLoader
 
+from pgversus.plans.explain import checked_root
+from pgversus.plans.returned_rows import FunctionName, ReturnedRows
 from pgversus.postgres.session import Connection
 from pgversus.records.plans import Explained, PlannerSetting, RowsDigest, Statement
 
@@ -23,7 +26,6 @@ _NUMBERS = count(1)
 _CUSTOM_PLANS = 5
 """Number of custom plans before the server chooses between a custom and a generic plan (documentation of PREPARE,
 plan_cache_mode)."""
-_HASH = "hashtextextended(pgversus_row::text, 0)::numeric"
 
 
 def explain(connection: Connection, statement: Statement, *, is_run: bool = True, reruns: int = 0) -> Explained:
@@ -57,16 +59,68 @@ def rows_digest(connection: Connection, statement: str) -> RowsDigest | None:
 
     Runs in a transaction, since a query may write.
     """
+    columns = _columns(connection, statement)
+    if columns is None:
+        return None
+    returned = _returned_rows(connection, statement, columns)
+    with connection.transaction():
+        row = connection.execute(_digest_query(statement, in_order=returned.is_ordered).encode()).fetchone()
+    assert row is not None  # noqa: S101 - an aggregate without GROUP BY has one row
+    rows, digest, in_order = row
+    return RowsDigest(
+        rows=rows,
+        digest=str(digest),
+        in_order=None if in_order is None else str(in_order),
+        uncertainties=returned.uncertainties(_volatile(connection, returned.functions), rows),
+    )
+
+
+def _columns(connection: Connection, statement: str) -> list[str] | None:
+    """Return the names of the columns that a statement returns, without running it; None if it is not a query."""
     # The statement may end with a comment, so the parenthesis is on a new line.
-    query = f"SELECT count(*), coalesce(sum({_HASH}), 0) FROM ({statement}\n) AS pgversus_row"  # noqa: S608 - the user's own
+    nothing = f"SELECT * FROM ({statement}\n) AS pgversus_row LIMIT 0"  # noqa: S608 - the user's own
     try:
         with connection.transaction():
-            row = connection.execute(query.encode()).fetchone()
+            return [column.name for column in connection.execute(nothing.encode()).description or ()]
     except (psycopg.errors.SyntaxError, psycopg.errors.FeatureNotSupported):
         # A statement that changes data is not allowed in FROM.
         return None
-    assert row is not None  # noqa: S101 - an aggregate without GROUP BY has one row
-    return RowsDigest(rows=row[0], digest=str(row[1]))
+
+
+def _returned_rows(connection: Connection, statement: str, columns: Sequence[str]) -> ReturnedRows:
+    (explained,) = json.loads(_explained(connection, _PLANNED, statement))
+    return ReturnedRows(
+        statement=statement,
+        columns=columns,
+        root=checked_root(explained, "EXPLAIN"),
+        unique_keys=_unique_keys(connection),
+        index_keys=index_keys(connection),
+    )
+
+
+def _digest_query(statement: str, *, in_order: bool) -> str:
+    """Return the query for the number of rows, their hash in any order, and in order, with the position as the seed."""
+    ordered = "coalesce(sum(hashtextextended(numbered.text, numbered.place)::numeric), 0)" if in_order else "NULL"
+    place = "row_number() OVER ()" if in_order else "NULL"
+    return (
+        f"SELECT count(*), coalesce(sum(hashtextextended(numbered.text, 0)::numeric), 0), {ordered} "  # noqa: S608 - the same
+        f"FROM (SELECT pgversus_row::text AS text, {place} AS place FROM ({statement}\n) AS pgversus_row) AS numbered"
+    )
+
+
+def _unique_keys(connection: Connection) -> dict[tuple[str, str], list[tuple[str, ...]]]:
+    """Return the sets of columns that identify a row, by schema and table."""
+    query = resources.files(__package__).joinpath("sql", "unique_keys.sql").read_bytes()
+    found: dict[tuple[str, str], list[tuple[str, ...]]] = {}
+    for schema, table, columns in connection.execute(query):
+        found.setdefault((schema, table), []).append(tuple(columns))
+    return found
+
+
+def _volatile(connection: Connection, functions: Collection[FunctionName]) -> list[FunctionName]:
+    query = resources.files(__package__).joinpath("sql", "volatile_functions.sql").read_bytes()
+    names = [list(column) for column in zip(*functions, strict=True)] if functions else [[], []]
+    return list(connection.execute(query, names))
 
 
 def planner_settings(connection: Connection) -> dict[str, PlannerSetting]:

@@ -156,12 +156,43 @@ class Explained:
     """Further executions: a difference in time counts only if it is larger than the spread of these."""
 
 
+class UncertaintyKind(StrEnum):
+    """Why a statement may return different rows from the same data."""
+
+    VOLATILE = "volatile"
+    """A volatile function."""
+    CLOCK = "clock"
+    """The time of execution."""
+    SAMPLE = "sample"
+    """TABLESAMPLE."""
+    LIMIT = "limit"
+    """A LIMIT without ORDER BY."""
+    LIMIT_WITH_TIES = "limit with ties"
+    """A LIMIT with an ORDER BY that is not proven to be total."""
+    INNER_LIMIT = "inner limit"
+    """The same in a subquery or a view."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Uncertainty:
+    """One reason why a statement may return different rows from the same data."""
+
+    kind: UncertaintyKind
+    name: str = ""
+    """The function, or the clause: `random()`, `LIMIT 10`; empty if the kind says it all."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowsDigest:
-    """Digest of the rows that a statement returned, regardless of their order."""
+    """Digest of the rows that a statement returned."""
 
     rows: int
     digest: str
+    """Regardless of their order."""
+    in_order: str | None = None
+    """In their order; None if the statement is not proven to order them totally, and in older results."""
+    uncertainties: tuple[Uncertainty, ...] = ()
+    """Why the rows may be different the next time; empty in older results."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

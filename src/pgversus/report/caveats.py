@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pgversus.answers.answer import OTHER_ROWS, Caveat
-from pgversus.records.plans import StatementName
+from pgversus.answers.answer import OTHER_ORDER, OTHER_ROWS, Caveat
+from pgversus.records.plans import StatementName, Uncertainty
 from pgversus.records.preparation import origin_text
 from pgversus.report.methodology import phase_word
-from pgversus.report.plans import statement_text
+from pgversus.report.plans import statement_text, uncertain_text
 from pgversus.study.metrics import percentile_name
 from pgversus.text.translation import N_, _, both, translate_stored
 from pgversus.text.units import duration, significant
@@ -27,6 +27,11 @@ SENTENCES = {
     OTHER_ROWS: N_(
         "{contender} returns different rows from {baseline}, so the two do not do the same work: {statements}"
     ),
+    OTHER_ORDER: N_(
+        "{contender} returns the rows in a different order from {baseline}, although the statement orders them "
+        "completely: {statements}"
+    ),
+    "rows-not-comparable": N_("the rows that {contender} and {baseline} return cannot be compared: {uncertain}"),
     "plans-not-sampled": N_("the plans of {arm} could not be sampled under load: {failure}"),
     "other-plans-under-load": N_(
         "{others} of {plans} plans of {arm} that were sampled under load differ from the captured plans"
@@ -142,6 +147,10 @@ def _statements(names: Sequence[StatementName]) -> str:
     return "; ".join(map(statement_text, names))
 
 
+def _uncertain(statements: Sequence[tuple[StatementName, Sequence[Uncertainty]]]) -> str:
+    return "; ".join(uncertain_text(name, reasons) for name, reasons in statements)
+
+
 def _differences(parts: Sequence[tuple[str, str, str]]) -> str:
     """Return all differences: name, value of the baseline, value of the contender."""
     return "; ".join(
@@ -182,6 +191,7 @@ _FORMATS: Mapping[str, Callable[[Any], str]] = {
     "settings": _differences,
     "share": _share,
     "statements": _statements,
+    "uncertain": _uncertain,
     "window_s": duration,
 }
 """The form of a value by its name; others are texts and whole numbers."""

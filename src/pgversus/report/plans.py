@@ -11,7 +11,7 @@ from pgversus.plans.difference import TimeSplit
 from pgversus.plans.levels import PlanLevel
 from pgversus.plans.plan import MAIN, Plan, PlanNode, own
 from pgversus.plans.sentences import headline, sentences
-from pgversus.records.plans import OverrideReason, RemainingDifference, StatementName
+from pgversus.records.plans import OverrideReason, RemainingDifference, StatementName, Uncertainty, UncertaintyKind
 from pgversus.text.redaction import visible
 from pgversus.text.translation import N_, Language, _, listed, use_language
 from pgversus.text.units import latency, significant
@@ -28,19 +28,48 @@ def statement_text(name: StatementName) -> str:
     return _("{script}, statement {number}: {text}", script=name.script, number=name.number, text=name.text)
 
 
+_UNCERTAIN = {
+    UncertaintyKind.VOLATILE: N_("{name} is volatile: rows may differ by chance"),
+    UncertaintyKind.CLOCK: N_("{name} depends on the time of execution"),
+    UncertaintyKind.SAMPLE: N_("TABLESAMPLE returns a sample of the rows"),
+    UncertaintyKind.LIMIT: N_("{name} without ORDER BY may return any of the rows"),
+    UncertaintyKind.LIMIT_WITH_TIES: N_("{name} with an ORDER BY that may leave ties"),
+    UncertaintyKind.INNER_LIMIT: N_("a LIMIT in a subquery or view may choose different rows"),
+}
+
+
+def uncertainty_text(one: Uncertainty) -> str:
+    """Return why the same data may give different rows."""
+    return _(_UNCERTAIN[one.kind], name=one.name)
+
+
+def uncertain_text(name: StatementName, reasons: Sequence[Uncertainty]) -> str:
+    """Return a statement with the reasons why its rows cannot be compared."""
+    return _("{statement} ({reasons})", statement=statement_text(name), reasons=listed(map(uncertainty_text, reasons)))
+
+
 def plan_warnings(answer: PlansAnswer) -> list[str]:
     """Return caveats to read before the plans: different rows, then different statistics."""
-    rows = [
-        _(
-            "{contender} returns different rows from {baseline}: {statement}",
+    rows = [text for one in answer.compared if (text := _rows_warning(one))]
+    return rows + [statistics_note(one) for one in answer.unlike]
+
+
+def _rows_warning(one: ComparedPlans) -> str:
+    """Return how the rows differ, or why they cannot be compared; empty if they are the same or were not checked."""
+    if one.rows is None or one.rows.is_same:
+        return ""
+    values = {"contender": one.labels[1], "baseline": one.labels[0], "statement": statement_text(one.statement)}
+    if one.rows.uncertainties:
+        uncertain = uncertain_text(one.statement, one.rows.uncertainties)
+        return _(
+            "the rows that {contender} and {baseline} return cannot be compared: {uncertain}",
+            uncertain=uncertain,
             contender=one.labels[1],
             baseline=one.labels[0],
-            statement=statement_text(one.statement),
         )
-        for one in answer.compared
-        if one.same_rows is False
-    ]
-    return rows + [statistics_note(one) for one in answer.unlike]
+    if one.rows.differs_only_in_order:
+        return _("{contender} returns the rows in a different order from {baseline}: {statement}", **values)
+    return _("{contender} returns different rows from {baseline}: {statement}", **values)
 
 
 def statistics_note(one: UnlikeStatistics) -> str:
@@ -76,7 +105,9 @@ def _comparison(one: ComparedPlans) -> dict[str, Any]:
         "contender": one.labels[1],
         "level": found.level.value,
         "same_plan": found.is_same_plan,
-        "same_rows": one.same_rows,
+        "same_rows": None if one.rows is None else one.rows.is_same,
+        "rows_compared": None if one.rows is None else one.rows.method.value,
+        "rows_uncertain": [] if one.rows is None else list(map(uncertainty_text, one.rows.uncertainties)),
         "headline": headline(found),
         "sentences": sentences(found),
         "undone_by": None

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from pgversus.answers.answer import OTHER_ROWS, Answer, Unanswered
+from pgversus.answers.answer import OTHER_ORDER, OTHER_ROWS, Answer, Unanswered
 from pgversus.report.advice import seconds_of_a_block, undecided_groups
 from pgversus.report.caveats import caveat_text
 from pgversus.stats.analysis import ContenderResult
@@ -32,7 +32,9 @@ def contender_sentence(answer: Answer, result: ContenderResult) -> str:
     body = _BODIES[result.verdict](answer, result)
     # A contender that returns different rows does different work, which matters more than speed.
     others = [
-        _("{caveat}.", caveat=caveat_text(one)) for one in answer.caveats_of(result.contender) if one.slug == OTHER_ROWS
+        _("{caveat}.", caveat=caveat_text(one))
+        for one in answer.caveats_of(result.contender)
+        if one.slug in (OTHER_ROWS, OTHER_ORDER)
     ]
     check = _("CHECK the caveats below.") if answer.needs_check(result) else ""
     return together(*others, check, body)

@@ -21,7 +21,7 @@ from pgversus.text.redaction import code_without_secrets, message_without_secret
 _ADDED = {
     "trial": {"ratio_error": "REAL", "windows": "INTEGER"},
     "explained_arm": {"index_keys": "TEXT"},
-    "plan": {"more_runs": "TEXT"},
+    "plan": {"more_runs": "TEXT", "ordered_digest": "TEXT", "uncertainties": "TEXT"},
 }
 """Columns added since the first results: names and types, by table."""
 

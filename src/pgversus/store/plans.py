@@ -20,6 +20,7 @@ from pgversus.records.plans import (
     RowsDigest,
     SampledPlans,
     Statement,
+    Uncertainty,
 )
 from pgversus.store.codec import selected
 from pgversus.store.rows import Count, Number, Place, read_rows
@@ -36,6 +37,8 @@ _SAMPLED = TypeAdapter(SampledPlans)
 _OVERRIDE = TypeAdapter(PlanOverride)
 _INDEX_KEYS = TypeAdapter(dict[str, tuple[str, ...]])
 _RUNS = TypeAdapter(list[str])
+_UNCERTAINTIES = TypeAdapter(tuple[Uncertainty, ...])
+_ADDED_TO_PLAN = ("more_runs", "ordered_digest", "uncertainties")
 _MOST_VALUES_OF_PLAN = 2_000_000
 # A node has about 40.
 _TABLES = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'plan'"
@@ -60,12 +63,14 @@ _PLAN_ROWS = TypeAdapter(
             Count | None,
             str | None,
             str | None,
+            str | None,
+            str | None,
         ]
     ]
 )
 _PLANS = """
 SELECT arm, statement, script, number, text, template, parameters, planned, run, {more_runs}, row_count, rows_digest,
-       undone_by
+       {ordered_digest}, {uncertainties}, undone_by
 FROM plan WHERE context = ? ORDER BY arm, statement
 """
 _CHECKED = """
@@ -104,7 +109,7 @@ def read_plans(database: sqlite3.Connection, context: int, *, arms: int) -> Capt
     undone_by: dict[int, list[PlanOverride | None]] = defaultdict(list)
     for arm, _, *values, override in read_rows(
         database,
-        _PLANS.format(more_runs=selected(database, "plan", "more_runs")),
+        _PLANS.format(**{name: selected(database, "plan", name) for name in _ADDED_TO_PLAN}),
         _PLAN_ROWS,
         key=2,
         parameter=context,
@@ -163,6 +168,8 @@ def _statement(one: CapturedStatement, override: PlanOverride | None) -> dict[st
         else json.dumps([document_without_secrets(one) for one in explained.more_runs]),
         "row_count": None if rows is None else rows.rows,
         "rows_digest": None if rows is None else rows.digest,
+        "ordered_digest": None if rows is None else rows.in_order,
+        "uncertainties": None if rows is None else _UNCERTAINTIES.dump_json(rows.uncertainties).decode(),
         "undone_by": None if override is None else _OVERRIDE.dump_json(override).decode(),
     }
 
@@ -172,7 +179,7 @@ def _parameters(statement: Statement) -> str:
 
 
 def _captured(values: list[Any]) -> CapturedStatement:
-    script, number, text, template, parameters, planned, run, more_runs, row_count, rows_digest = values
+    script, number, text, template, parameters, planned, run, more_runs, *rows = values
     filled = () if parameters is None else map(code_without_secrets, _PARAMETERS.validate_json(parameters))
     statement = Statement(
         script=script,
@@ -187,8 +194,15 @@ def _captured(values: list[Any]) -> CapturedStatement:
     return CapturedStatement(
         statement=statement,
         explained=None if planned is None else Explained(planned=_plan(planned), run=_plan(run or ""), more_runs=more),
-        rows=None if row_count is None else RowsDigest(rows=row_count, digest=rows_digest or ""),
+        rows=_rows(*rows),
     )
+
+
+def _rows(count: int | None, digest: str | None, in_order: str | None, uncertainties: str | None) -> RowsDigest | None:
+    if count is None:
+        return None
+    reasons = () if uncertainties is None else _UNCERTAINTIES.validate_json(uncertainties)
+    return RowsDigest(rows=count, digest=digest or "", in_order=in_order, uncertainties=reasons)
 
 
 def _plan(text: str) -> str:

@@ -29,7 +29,9 @@ CREATE TABLE IF NOT EXISTS plan (
     run TEXT,                                   -- the same with ANALYZE, BUFFERS, WAL
     more_runs TEXT,                             -- JSON array: further runs, to tell a difference in time from noise
     row_count INTEGER,                          -- of what it returned, where that was asked for
-    rows_digest TEXT,
+    rows_digest TEXT,                           -- in any order
+    ordered_digest TEXT,                        -- in their order, where the statement is proven to order them totally
+    uncertainties TEXT,                         -- JSON array: why the same data may give different rows
     undone_by TEXT,                             -- JSON: of a contender, settings that bring the baseline's plan back
     PRIMARY KEY (context, arm, statement),
     FOREIGN KEY (context, arm) REFERENCES explained_arm,

@@ -66,10 +66,33 @@ def without_quoted(text: str) -> str:
     return _without(text, _QUOTE, "")
 
 
-def _without(text: str, opening: re.Pattern[str], instead: str) -> str:
+def without_literals(text: str) -> str:
+    """Return the text with `?` for each string and quoted name, and a space for each comment."""
+    return _without(text, _QUOTE, "?", " ")
+
+
+_PARENTHESES = re.compile(r"[()\[\]]")
+
+
+def outermost(text: str) -> str:
+    """Return the text with the contents of all parentheses and brackets removed. text: without quoted parts."""
+    pieces, depth, done = [], 0, 0
+    for mark in _PARENTHESES.finditer(text):
+        if mark[0] in "([":
+            if depth == 0:
+                pieces.append(text[done : mark.end()])
+            depth += 1
+        elif depth > 0:
+            depth -= 1
+            done = mark.start()
+    return "".join([*pieces, text[done:] if depth == 0 else ""])
+
+
+def _without(text: str, opening: re.Pattern[str], instead: str, of_comment: str | None = None) -> str:
     pieces, done = [], 0
     for begin, end in _parts(text, opening):
-        pieces += [text[done:begin], instead]
+        is_comment = of_comment is not None and text.startswith(("--", "/*"), begin)
+        pieces += [text[done:begin], of_comment if is_comment and of_comment is not None else instead]
         done = end
     return "".join([*pieces, text[done:]])
 

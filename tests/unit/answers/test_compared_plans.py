@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from pgversus.answers.plans import compared
+from pgversus.answers.plans import RowsMethod, compared
 from pgversus.errors import WorkloadError
-from pgversus.lab.plan_checks import check_plan_restored, check_same_statements
+from pgversus.lab.plan_checks import check_plan_restored, check_rewrite, check_same_statements
 from pgversus.plans.levels import PlanLevel
-from pgversus.records.plans import CapturedPlans
-from pgversus.report.plans import override_text, plan_warnings, statement_text
+from pgversus.records.plans import Captured, CapturedPlans, UncertaintyKind
+from pgversus.report.plans import override_text, plan_warnings, plans_document, statement_text
 from tests.builders import comparison
-from tests.unit.plans.captures import OFF, captured, plans_of
+from tests.unit.plans.captures import OFF, captured, plans_of, with_rows
 from tests.unit.plans.raw import node, scan
 
 LABELS = ("16", "17", "18")
@@ -36,11 +36,65 @@ def test_each_contender_is_compared_with_the_baseline() -> None:
 def test_different_rows_and_statistics_are_reported() -> None:
     arms = captured(scan("t")), captured(scan("t"), rows=4, statistics="b")
     found = compared(comparison(LABELS[:2]).arms, plans_of(*arms))
-    assert [one.same_rows for one in found.compared] == [False]
+    assert [one.rows and one.rows.is_same for one in found.compared] == [False]
     assert [text.split(":")[0] for text in plan_warnings(found)] == [
         "17 returns different rows from 16",
         "the statistics of public.t differ between 16 and 17",
     ]
+
+
+ONE = captured(scan("t"))
+FIRST, SECOND = with_rows(ONE, in_order="1"), with_rows(ONE, in_order="2")
+BY_CHANCE = with_rows(ONE, UncertaintyKind.VOLATILE, digest="y")
+
+
+@pytest.mark.parametrize(
+    ("arms", "method", "is_same", "warning"),
+    [
+        ((FIRST, FIRST), RowsMethod.ORDERED, True, ""),
+        ((FIRST, SECOND), RowsMethod.ORDERED, False, "17 returns the rows in a different order from 16"),
+        (
+            (FIRST, with_rows(ONE, in_order="2", digest="y")),
+            RowsMethod.ORDERED,
+            False,
+            "17 returns different rows from 16",
+        ),
+        # One of the two does not prove the order, or comes from an older version.
+        ((FIRST, ONE), RowsMethod.MULTISET, True, ""),
+        ((ONE, with_rows(ONE, digest="y")), RowsMethod.MULTISET, False, "17 returns different rows from 16"),
+        ((ONE, with_rows(ONE, UncertaintyKind.VOLATILE)), RowsMethod.MULTISET, True, ""),
+        ((ONE, BY_CHANCE), RowsMethod.NOT_COMPARABLE, None, "the rows that 17 and 16 return cannot be compared"),
+    ],
+)
+def test_rows_are_compared_in_order_where_both_plans_prove_it(
+    arms: tuple[Captured, Captured], method: RowsMethod, *, is_same: bool | None, warning: str
+) -> None:
+    found = compared(comparison(LABELS[:2]).arms, plans_of(*arms))
+    ((document,), (one,)) = plans_document(found)["comparisons"], found.compared
+    assert one.rows is not None
+    assert (one.rows.method, one.rows.is_same) == (method, is_same)
+    assert (document["rows_compared"], document["same_rows"]) == (method.value, is_same)
+    assert bool(document["rows_uncertain"]) is (is_same is None)
+    assert [text.split(":")[0] for text in plan_warnings(found)] == ([warning] if warning else [])
+
+
+AGAIN = ("17 with the plans of 16", "16", "17")
+
+
+@pytest.mark.parametrize("rewritten", [FIRST, ONE, BY_CHANCE])
+def test_a_rewrite_may_return_what_cannot_be_told_from_the_rows_of_the_script(rewritten: Captured) -> None:
+    # The rows of the baseline are not its responsibility.
+    check_rewrite(AGAIN, plans_of(rewritten, with_rows(ONE, digest="z"), FIRST))
+
+
+@pytest.mark.parametrize(
+    ("rewritten", "found"),
+    [(SECOND, "the same rows in a different order"), (with_rows(ONE, digest="y"), "different rows")],
+)
+def test_a_rewrite_with_different_rows_is_refused(rewritten: Captured, found: str) -> None:
+    with pytest.raises(WorkloadError) as caught:
+        check_rewrite(AGAIN, plans_of(rewritten, FIRST, FIRST))
+    assert (caught.value.slug, caught.value.found) == ("workload-rewrite-not-equivalent", found)
 
 
 def test_different_statements_are_not_compared() -> None:

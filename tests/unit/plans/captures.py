@@ -1,6 +1,7 @@
 """Plan captures for tests."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from pgversus.records.plans import (
@@ -13,6 +14,8 @@ from pgversus.records.plans import (
     PlanOverride,
     RowsDigest,
     Statement,
+    Uncertainty,
+    UncertaintyKind,
 )
 
 OFF = PlanOverride(candidate=Candidate(why=OverrideReason.NEW_SWITCH, settings=(("enable_x", "off"),)))
@@ -33,6 +36,17 @@ def captured(*plans: dict[str, Any] | None, rows: int = 3, statistics: str = "a"
         settings={},
         index_keys={"t_a": ("a", "b DESC")},
     )
+
+
+def with_rows(arm: Captured, *kinds: UncertaintyKind, in_order: str | None = None, digest: str = "x") -> Captured:
+    """Return the capture of an arm with other rows. kinds: why they are uncertain, each about `f`."""
+    rows = RowsDigest(
+        rows=3,
+        digest=digest,
+        in_order=in_order,
+        uncertainties=tuple(Uncertainty(kind=kind, name="f") for kind in kinds),
+    )
+    return replace(arm, statements=tuple(replace(one, rows=rows) for one in arm.statements))
 
 
 def explained(plan: dict[str, Any]) -> Explained:

@@ -13,6 +13,7 @@ from pgversus.records.plans import (
     PlanOverride,
     RemainingDifference,
     SampledPlans,
+    UncertaintyKind,
 )
 from pgversus.records.preparation import RUNNING_SERVER, ArmFacts, BuildRecord, Difference, Preparation
 from pgversus.records.trials import Block, FailedTrial, Phase, Trial
@@ -28,7 +29,7 @@ from pgversus.study.metrics import Metric
 from pgversus.study.settings import Setting
 from pgversus.study.study import Skipped
 from tests.builders import answer, comparison, judged_by, open_loop, operation_block, rate_block, study_answer, vacuum
-from tests.unit.plans.captures import captured, plans_of
+from tests.unit.plans.captures import captured, plans_of, with_rows
 from tests.unit.plans.raw import node, scan
 from tests.unit.report.cases import CASES, noisy, steady
 
@@ -97,7 +98,20 @@ def all_plans() -> PlansAnswer:
     unlike = compared(
         comparison(_PAIR).arms, plans_of(captured(scan("t")), captured(scan("t"), rows=4, statistics="b"))
     )
-    return PlansAnswer(compared=(*found, *undone, *unlike.compared), unlike=unlike.unlike)
+    rows = compared(comparison(_PAIR).arms, _other_rows())
+    return PlansAnswer(compared=(*found, *undone, *unlike.compared, *rows.compared), unlike=unlike.unlike)
+
+
+def _other_rows() -> CapturedPlans:
+    """Return plans of statements with different rows, a different order of rows, and rows that cannot be compared."""
+    one = captured(scan("t"))
+    pairs = [
+        (one, captured(scan("t"), rows=4)),
+        (with_rows(one, in_order="1"), with_rows(one, in_order="2")),
+        (one, with_rows(one, *UncertaintyKind, digest="y")),
+    ]
+    arms = (replace(one, statements=tuple(pair[side].statements[0] for pair in pairs)) for side in (0, 1))
+    return plans_of(*arms)
 
 
 def _told(one: Answer) -> Answer:
@@ -171,8 +185,9 @@ def _warned() -> list[Answer]:
         ArmFacts(version=label, origin=origin, compiler="gcc", flags="", sha256=None)
         for label, origin in zip(_PAIR, ("zonky", RUNNING_SERVER), strict=True)
     ]
-    other_rows = plans_of(captured(scan("t")), captured(scan("t"), rows=4))
-    sampled = replace(other_rows, sampled=(SampledPlans(told=0, others=0, failure="1"), SampledPlans(told=9, others=3)))
+    sampled = replace(
+        _other_rows(), sampled=(SampledPlans(told=0, others=0, failure="1"), SampledPlans(told=9, others=3))
+    )
     found = []
     for way in (1, -1):
         for writes in (True, False):

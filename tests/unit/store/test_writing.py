@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pgversus.errors import StoreError
-from pgversus.records.plans import PlannerSetting, SampledPlans, Statement
+from pgversus.records.plans import PlannerSetting, SampledPlans, Statement, UncertaintyKind
 from pgversus.records.preparation import ArmFacts, BuildRecord, Difference, Preparation
 from pgversus.records.trials import Block, FailedTrial, Phase, Trial
 from pgversus.store import reading
@@ -33,7 +33,7 @@ from pgversus.study.settings import Setting
 from pgversus.study.study import Context, StudyKind, StudyMetadata
 from pgversus.study.workload import Step
 from tests.builders import comparison, latency_block, open_loop, operation_block, vacuum
-from tests.unit.plans.captures import OFF, captured, plans_of
+from tests.unit.plans.captures import OFF, captured, plans_of, with_rows
 from tests.unit.plans.raw import scan
 
 FACT = StudyMetadata(name="s", title="t", question="q", seed=7, verdicts=2, contexts=1, published=None)
@@ -314,6 +314,19 @@ def test_plans_are_read_back_unchanged(tmp_path: Path) -> None:
     assert stored.plans() == plans
     assert stored.is_checked
     assert stored.preparation == replace(found, plans=None)
+
+
+def test_rows_of_older_results_are_a_multiset(tmp_path: Path) -> None:
+    one = captured(scan("t"))
+    plans = plans_of(with_rows(one, in_order="1"), with_rows(one, *UncertaintyKind))
+    results = begun(tmp_path)
+    results.add_preparation(1, replace(preparation(context(1)), plans=plans), None)
+    results.close()
+    assert read_results(tmp_path).contexts[0].plans() == plans
+    database = sqlite3.connect(tmp_path / FILE_NAME)
+    database.executescript("ALTER TABLE plan DROP COLUMN ordered_digest; ALTER TABLE plan DROP COLUMN uncertainties;")
+    database.close()
+    assert read_results(tmp_path).contexts[0].plans() == plans_of(with_rows(one), with_rows(one))
 
 
 def test_results_without_plan_tables_are_read_and_resumed(tmp_path: Path) -> None:

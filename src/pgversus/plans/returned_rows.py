@@ -1,0 +1,296 @@
+"""Whether the rows of a statement can be compared in order, as a multiset, or not at all: read from its plan.
+
+An order counts as total only if the statement has an ORDER BY and the plan proves that its keys identify a row. The
+order of an index scan alone proves nothing: the same statement may get another plan on another server.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from pgversus.plans.expressions import outside_strings
+from pgversus.plans.order import column_name, key_expression
+from pgversus.records.plans import Uncertainty, UncertaintyKind
+from pgversus.text.sql import outermost, without_literals
+
+Raw = Mapping[str, Any]
+"""A node of EXPLAIN (VERBOSE, FORMAT JSON)."""
+FunctionName = tuple[str, str]
+"""Schema and name; the schema is empty if EXPLAIN prints none."""
+
+_ORDER_BY = re.compile(r"\bORDER\s+BY\b", re.IGNORECASE)
+_END_OF_ORDER = re.compile(r"\b(?:LIMIT|OFFSET|FETCH|FOR)\b|;", re.IGNORECASE)
+_ITEM = re.compile(r"([\w$]+(?:\.[\w$]+)*)(?:\s+(?:ASC|DESC))?(?:\s+NULLS\s+(?:FIRST|LAST))?", re.IGNORECASE)
+_LIMIT = re.compile(r"\b(LIMIT(?:\s+(\d+))?|FETCH|OFFSET)\b", re.IGNORECASE)
+_OFFSET = re.compile(r"\bOFFSET\b", re.IGNORECASE)
+_WITH_TIES = re.compile(r"\bWITH\s+TIES\b", re.IGNORECASE)
+
+_NAME = r"(?:[\w$]+|\"(?:[^\"]|\"\")+\")"
+_COLUMN = re.compile(rf"(?:({_NAME})\.)?({_NAME})")
+_CALL = re.compile(rf"(?<![\w$\".])(?:({_NAME})\.)?({_NAME})\(")
+_STRING = re.compile(r"'(?:[^']++|'')*+'")
+_CLOCK = re.compile(r"\b(?:CURRENT_DATE|CURRENT_TIME|CURRENT_TIMESTAMP|LOCALTIME|LOCALTIMESTAMP)\b")
+_CLOCK_FUNCTIONS = ("now", "statement_timestamp", "transaction_timestamp")
+"""Stable within a transaction, but not between two servers."""
+
+_KEEP_ROWS = (
+    "Limit",
+    "LockRows",
+    "Result",
+    "Sort",
+    "Incremental Sort",
+    "Gather",
+    "Gather Merge",
+    "Materialize",
+    "Memoize",
+    "Hash",
+    "WindowAgg",
+)
+"""Nodes that return rows of the nodes below them, each at most once."""
+_JOINS = ("Nested Loop", "Hash Join", "Merge Join")
+_TABLE_SCANS = (
+    "Seq Scan",
+    "Index Scan",
+    "Index Only Scan",
+    "Bitmap Heap Scan",
+    "Tid Scan",
+    "Tid Range Scan",
+    "Sample Scan",
+)
+_KEEP_ORDER = ("Limit", "LockRows", "Result", "Gather Merge", "Materialize")
+_SORTED = ("Sort", "Incremental Sort", "Merge Append")
+_INDEX_SCANS = ("Index Scan", "Index Only Scan")
+_SIDES = ("Outer", "Inner")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReturnedRows:
+    """The rows of one query on one server, before it runs."""
+
+    statement: str
+    columns: Sequence[str]
+    """The names of the returned columns, in order."""
+    root: Raw
+    """The plan, with VERBOSE."""
+    unique_keys: Mapping[tuple[str, str], Sequence[tuple[str, ...]]]
+    """By schema and table: each set of columns without nulls that identifies a row."""
+    index_keys: Mapping[str, tuple[str, ...]]
+    """The keys of each ordered index by its name."""
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether the statement orders its rows totally: ORDER BY leaves no ties, whatever the data."""
+        return bool(self._order) and self._is_identified(self.root, self._ordered)
+
+    @property
+    def functions(self) -> frozenset[FunctionName]:
+        """All functions that the plan calls, in views and inlined functions as well."""
+        calls = (call for text in _expressions(self.root) for call in _CALL.findall(text))
+        return frozenset((_unquoted(schema), _unquoted(name)) for schema, name in calls)
+
+    def uncertainties(self, volatile: Collection[FunctionName], rows: int) -> tuple[Uncertainty, ...]:
+        """Return why the same data may give different rows; empty if no reason is known.
+
+        volatile: the volatile ones among the functions. rows: the number of rows that the statement returned.
+        """
+        names = sorted(f"{schema}.{name}()" if schema else f"{name}()" for schema, name in volatile)
+        return (
+            *(Uncertainty(kind=UncertaintyKind.VOLATILE, name=name) for name in names),
+            *(Uncertainty(kind=UncertaintyKind.CLOCK, name=name) for name in sorted(self._clocks)),
+            *self._samples(),
+            *self._limits(rows),
+        )
+
+    @property
+    def _clocks(self) -> set[str]:
+        keywords = {name for text in _expressions(self.root) for name in _CLOCK.findall(text)}
+        return keywords | {f"{name}()" for schema, name in self.functions if not schema and name in _CLOCK_FUNCTIONS}
+
+    def _samples(self) -> Iterator[Uncertainty]:
+        if any(node["Node Type"] == "Sample Scan" for node in _nodes(self.root)):
+            yield Uncertainty(kind=UncertaintyKind.SAMPLE)
+
+    def _limits(self, rows: int) -> Iterator[Uncertainty]:
+        """Yield LIMITs that may choose among rows: without an order, or with ties."""
+        clause = _LIMIT.search(self._text)
+        outer = next((node for node in _chain(self.root, _KEEP_ORDER) if node["Node Type"] == "Limit"), None)
+        if clause is None:
+            outer = None
+        elif outer is not None and not self._returned_all(clause[2], rows) and not self._limit_chooses_one_way:
+            kind = UncertaintyKind.LIMIT_WITH_TIES if self._order else UncertaintyKind.LIMIT
+            yield Uncertainty(kind=kind, name=" ".join(clause[1].upper().split()))
+        inner = (node for node in _nodes(self.root) if node["Node Type"] == "Limit" and node is not outer)
+        if not all(map(self._inner_limit_chooses_one_way, inner)):
+            yield Uncertainty(kind=UncertaintyKind.INNER_LIMIT)
+
+    def _returned_all(self, limit: str | None, rows: int) -> bool:
+        """Return whether LIMIT left no row out. limit: its number; None if it is an expression, or FETCH."""
+        return limit is not None and rows < int(limit) and _OFFSET.search(self._text) is None
+
+    @property
+    def _limit_chooses_one_way(self) -> bool:
+        """Return whether the statement's LIMIT leaves no choice: rows with equal keys are equal, or keys are unique."""
+        returned = set(self._outputs[: len(self.columns)])
+        is_all_keys = bool(returned) and returned <= self._ordered
+        return is_all_keys or self.is_ordered or _WITH_TIES.search(self._text) is not None
+
+    def _inner_limit_chooses_one_way(self, limit: Raw) -> bool:
+        """Return the same for a LIMIT in a subquery or a view, by the order in which the plan reads its rows."""
+        outputs = set(self._spelled(limit, "Output"))
+        *_, last = _chain(limit, _KEEP_ORDER)
+        if last["Node Type"] in _SORTED:
+            keys = set(self._spelled(last, "Sort Key"))
+            return (bool(outputs) and outputs <= keys) or self._is_identified(limit, keys)
+        # min() and max() read the first entry of an index.
+        first = self.index_keys.get(str(last.get("Index Name")), ())[:1]
+        return bool(first) and [column_name(text) for text in outputs] == [key_expression(text) for text in first]
+
+    @cached_property
+    def _text(self) -> str:
+        """The statement without quoted parts and parts in parentheses."""
+        return outermost(without_literals(self.statement))
+
+    @cached_property
+    def _order(self) -> tuple[str, ...]:
+        """The items of ORDER BY; empty without one."""
+        *before, items = _ORDER_BY.split(self._text)
+        return tuple(one.strip() for one in _END_OF_ORDER.split(items)[0].split(",")) if before else ()
+
+    @cached_property
+    def _ordered(self) -> set[str]:
+        """The expressions that ORDER BY is proven to contain, as EXPLAIN prints them."""
+        *_, last = _chain(self.root, _KEEP_ORDER)
+        keys = self._spelled(last, "Sort Key") if last["Node Type"] in _SORTED else []
+        found = set()
+        if len(keys) == len(self._order) and all(map(self._may_be, self._order, keys)):
+            found |= set(keys)
+        for name in filter(None, map(_plain_name, self._order)):
+            returned = self._returned(name)
+            if returned is not None:
+                found.add(returned)
+            elif last["Node Type"] in _INDEX_SCANS:
+                found |= self._read_in_order(last, name)
+        return found
+
+    def _may_be(self, item: str, key: str) -> bool:
+        """Return whether an item of ORDER BY may be this key of a sort. A sort of a subquery may have other keys."""
+        name = _plain_name(item)
+        if name is None:
+            return True
+        returned = self._returned(name)
+        return column_name(key) == name.rpartition(".")[2] if returned is None else key == returned
+
+    @cached_property
+    def _outputs(self) -> list[str]:
+        """The expressions of the returned columns, followed by others that the plan needs."""
+        return self._spelled(self.root, "Output")
+
+    def _spelled(self, node: Raw, name: str) -> list[str]:
+        """Return expressions of a node without directions, and without the alias if the plan has a single one.
+
+        EXPLAIN (VERBOSE) prints a single alias in keys, but not in outputs.
+        """
+        return [self._without_alias(key_expression(text)) for text in node.get(name, ())]
+
+    def _without_alias(self, text: str) -> str:
+        only = self._only_alias
+        return text if only is None else outside_strings(text, lambda part: only.sub("", part))
+
+    @cached_property
+    def _only_alias(self) -> re.Pattern[str] | None:
+        aliases = {str(node["Alias"]) for node in _nodes(self.root) if "Alias" in node}
+        if len(aliases) != 1:
+            return None
+        alias = re.escape(aliases.pop().replace('"', '""'))
+        return re.compile(rf'(?<![\w$".])(?:"{alias}"|{alias})\.(?=[\w"])')
+
+    def _returned(self, name: str) -> str | None:
+        """Return the expression of a returned column by its number or name; names of columns of tables come second."""
+        if not name.isdecimal() and name not in self.columns:
+            return None
+        place = int(name) - 1 if name.isdecimal() else self.columns.index(name)
+        return self._outputs[place] if place < len(self._outputs) else None
+
+    def _read_in_order(self, scan: Raw, name: str) -> set[str]:
+        """Return a column of a table as EXPLAIN prints it, if an index that is read in order has it among its keys."""
+        keys = {key_expression(text) for text in self.index_keys.get(str(scan.get("Index Name")), ())}
+        column = name.rpartition(".")[2]
+        qualified = f"{scan.get('Alias')}.{column}"
+        is_key = column in keys and name in (column, qualified)
+        return {self._without_alias(qualified)} & set(self._outputs) if is_key else set()
+
+    def _is_identified(self, node: Raw, keys: AbstractSet[str]) -> bool:
+        """Return whether no two rows of a node have the same values of these expressions."""
+        kind = node["Node Type"]
+        if kind in ("Aggregate", "Group"):
+            is_whole = node.get("Partial Mode") != "Partial" and "Grouping Sets" not in node
+            return is_whole and keys >= set(self._spelled(node, "Group Key"))
+        if kind == "Unique":
+            outputs = self._spelled(node, "Output")
+            return (bool(outputs) and keys >= set(outputs)) or all(
+                self._is_identified(one, keys) for one in _below(node)
+            )
+        if kind in _TABLE_SCANS:
+            alias = str(node.get("Alias"))
+            columns = {column for of, column in _columns(keys) if of in ("", alias)}
+            table = str(node.get("Schema")), str(node.get("Relation Name"))
+            return any(columns.issuperset(key) for key in self.unique_keys.get(table, ()))
+        if kind in _KEEP_ROWS:
+            return all(self._is_identified(one, keys) for one in _below(node))
+        return kind in _JOINS and all(self._is_identified(one, keys) for one in _multiplying(node))
+
+
+def _plain_name(item: str) -> str | None:
+    """Return the name or number in an item of ORDER BY; None for other expressions and quoted names."""
+    match = _ITEM.fullmatch(item)
+    return None if match is None else match[1].lower()
+
+
+def _nodes(root: Raw) -> Iterator[Raw]:
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack += reversed(node.get("Plans", ()))
+
+
+def _below(node: Raw) -> list[Raw]:
+    """Return the nodes that provide the rows of a node: no subplans, and no members of an Append."""
+    return [one for one in node.get("Plans", ()) if one.get("Parent Relationship") in _SIDES]
+
+
+def _multiplying(join: Raw) -> list[Raw]:
+    """Return the sides of a join of which several rows may match one row of the other side."""
+    kind = join.get("Join Type")
+    is_single = kind in ("Semi", "Anti") or (kind in ("Inner", "Left") and join.get("Inner Unique") is True)
+    return [one for one in _below(join) if not (is_single and one["Parent Relationship"] == "Inner")]
+
+
+def _chain(node: Raw, kinds: Collection[str]) -> Iterator[Raw]:
+    """Yield a node and the nodes below it, down to the first that is not one of these kinds."""
+    yield node
+    while node["Node Type"] in kinds and len(below := _below(node)) == 1:
+        (node,) = below
+        yield node
+
+
+def _expressions(root: Raw) -> Iterator[str]:
+    """Yield all texts of a plan, with `?` for each string in them."""
+    for node in _nodes(root):
+        for value in node.values():
+            texts = [value] if isinstance(value, str) else value if isinstance(value, list) else ()
+            yield from (_STRING.sub("?", text) for text in texts if isinstance(text, str))
+
+
+def _columns(expressions: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield alias and name of each expression that is a plain column; the alias is empty if none is printed."""
+    for match in map(_COLUMN.fullmatch, expressions):
+        if match is not None:
+            yield _unquoted(match[1] or ""), _unquoted(match[2])
+
+
+def _unquoted(name: str) -> str:
+    return name[1:-1].replace('""', '"') if name.startswith('"') else name

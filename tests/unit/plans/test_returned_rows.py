@@ -1,0 +1,197 @@
+"""Rows are compared in order only if the statement orders them totally, and not at all if chance decides them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from pgversus.plans.returned_rows import ReturnedRows
+from pgversus.records.plans import UncertaintyKind
+from tests.unit.plans.raw import node
+
+UNIQUE = {("public", "t"): [("id",)], ("public", "u"): [("a", "b")]}
+INDEXES = {"t_pkey": ("id",), "t_n_id": ("n", "id DESC"), "n_pkey": ("n",)}
+
+
+def read(table: str = "t", kind: str = "Seq Scan", *, alias: str = "", **more: Any) -> dict[str, Any]:
+    return node(kind, Relation_Name=table, Schema="public", Alias=alias or table, **more)
+
+
+def rows(
+    statement: str, root: dict[str, Any], *columns: str, unique: Mapping[tuple[str, str], Any] = UNIQUE
+) -> ReturnedRows:
+    return ReturnedRows(statement=statement, columns=columns, root=root, unique_keys=unique, index_keys=INDEXES)
+
+
+def ordered(below: dict[str, Any], *keys: str, output: tuple[str, ...] = ("id", "n")) -> dict[str, Any]:
+    return node("Sort", below, Sort_Key=list(keys), Output=list(output))
+
+
+def limited(below: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return node("Limit", below, Output=below.get("Output", []), **more)
+
+
+def join(kind: str, *sides: dict[str, Any], keys: tuple[str, ...], **more: Any) -> dict[str, Any]:
+    return ordered(node(kind, *sides, **more), *keys, output=("t.id", "t.n", "u.a", "u.b"))
+
+
+BY_INDEX = read(kind="Index Scan", Index_Name="t_pkey", Output=["n", "id"])
+BY_TWO_KEYS = read(kind="Index Scan", Index_Name="t_n_id", Output=["id", "n"])
+GROUPED = node("Aggregate", read(), Strategy="Sorted", Group_Key=["date_trunc('day'::text, t.n)", "t.m"])
+BOTH = ("t.id", "u.a", "u.b")
+
+
+@pytest.mark.parametrize(
+    ("statement", "root"),
+    [
+        ("SELECT id, n FROM t ORDER BY id", ordered(read(), "t.id")),
+        ("SELECT id, n FROM t ORDER BY n, 1 DESC NULLS FIRST", ordered(read(), "t.n", "t.id DESC NULLS FIRST")),
+        ("select id, n from t order by t.id -- by key", ordered(read(), "t.id")),
+        ("SELECT id, n FROM t ORDER BY lower(x), id", ordered(read(), "lower(t.x)", "t.id")),
+        ('SELECT id, n FROM t AS "T" ORDER BY "T".id', ordered(read(alias="T"), '"T".id')),
+        # A view has an alias of its own, which EXPLAIN may print in outputs as well.
+        ("SELECT id, n FROM v ORDER BY id", ordered(read(), "t.id", output=("t.id", "t.n"))),
+        # The index gives the order, and the statement asks for it.
+        ("SELECT n FROM t ORDER BY id", BY_INDEX),
+        ("SELECT n FROM t ORDER BY t.id LIMIT 3", limited(BY_INDEX)),
+        ("SELECT id, n FROM t ORDER BY n, id DESC", BY_TWO_KEYS),
+        # Nodes that drop rows or add columns leave the keys unique.
+        ("SELECT id, n FROM t ORDER BY id", ordered(node("WindowAgg", read()), "t.id")),
+        ("SELECT id, n FROM t ORDER BY id", node("Gather Merge", ordered(read(), "t.id"), Output=["id", "n"])),
+        # Groups are identified by their keys, distinct rows by all columns, a join by the keys of both sides.
+        (
+            "SELECT date_trunc('day', n) d, m FROM t GROUP BY 1, 2 ORDER BY d, m",
+            {**GROUPED, "Output": ["(date_trunc('day'::text, n))", "m"]},
+        ),
+        ("SELECT count(*) FROM t ORDER BY 1", ordered(node("Aggregate", read(), Strategy="Plain"), "(count(*))")),
+        ("SELECT DISTINCT n FROM t ORDER BY n", node("Unique", ordered(read(), "t.n"), Output=["n"])),
+        ("SELECT * FROM t, u ORDER BY id, a, b", join("Nested Loop", read(), read("u"), keys=BOTH, Join_Type="Inner")),
+        (
+            "SELECT * FROM u JOIN t ON t.id = u.a ORDER BY a, b",
+            join("Hash Join", read("u"), node("Hash", read()), keys=BOTH[1:], Join_Type="Inner", Inner_Unique=True),
+        ),
+        (
+            "SELECT id FROM t WHERE EXISTS (SELECT FROM u WHERE a = id) ORDER BY id",
+            join("Nested Loop", read(), read("u"), keys=("t.id",), Join_Type="Semi"),
+        ),
+    ],
+)
+def test_an_order_is_total_if_its_keys_identify_a_row(statement: str, root: dict[str, Any]) -> None:
+    columns = {"date_trunc": ("d", "m"), "SELECT n": ("n",), "DISTINCT": ("n",), "count": ("count",)}
+    found = next((names for text, names in columns.items() if text in statement), ("id", "n"))
+    assert rows(statement, root, *found).is_ordered
+
+
+@pytest.mark.parametrize(
+    ("statement", "root"),
+    [
+        # Without ORDER BY, or with one that is inside something else.
+        ("SELECT id, n FROM t", BY_TWO_KEYS),
+        ("SELECT id, n FROM (SELECT * FROM t ORDER BY id) s", ordered(read(), "t.id")),
+        ("SELECT id, n, 'ORDER BY id' FROM t /* ORDER BY id */", BY_TWO_KEYS),
+        # Not unique, and an expression of a key.
+        ("SELECT id, n FROM t ORDER BY n", ordered(read(), "t.n")),
+        ("SELECT id, n FROM t ORDER BY -id", ordered(read(), "(- t.id)")),
+        ("SELECT id, n FROM t ORDER BY length('id'), date 'id'", ordered(read(), "length(t.n)", "t.n")),
+        # The index has more keys than the statement.
+        ("SELECT id, n FROM t ORDER BY n", BY_TWO_KEYS),
+        ("SELECT id, n FROM t WHERE n = 5 ORDER BY m, n", BY_TWO_KEYS),
+        # The name of a returned column comes before that of a column of the table.
+        ("SELECT n AS id FROM t ORDER BY id", ordered(read(), "t.n", output=("n",))),
+        ("SELECT 1 AS id, id AS x FROM t ORDER BY id", {**BY_INDEX, "Output": ["1", "id"]}),
+        # A plan may add keys to those of a subquery.
+        ("SELECT id, n FROM (SELECT * FROM t ORDER BY n, id) s ORDER BY n", ordered(read(), "t.n", "t.id")),
+        (
+            "SELECT id, n FROM (SELECT * FROM t ORDER BY n, id) s WHERE m = 5 ORDER BY m, n",
+            ordered(read(), "t.n", "t.id"),
+        ),
+        # Parts of a key, nodes that repeat or mix rows, and keys of one side of a join.
+        ("SELECT a FROM u ORDER BY a", ordered(read("u"), "u.a", output=("a",))),
+        ("SELECT m FROM t GROUP BY 1, m ORDER BY m", {**GROUPED, "Output": ["m"]}),
+        ("SELECT id, n FROM t ORDER BY id", ordered(node("ProjectSet", read()), "t.id")),
+        ("SELECT id, n FROM t ORDER BY id", ordered(node("Append", read(), read()), "t.id")),
+        ("SELECT * FROM t, u ORDER BY id", join("Nested Loop", read(), read("u"), keys=("t.id",), Join_Type="Inner")),
+        (
+            "SELECT * FROM u RIGHT JOIN t ON t.id = u.a ORDER BY a, b",
+            join("Hash Join", read("u"), node("Hash", read()), keys=BOTH[1:], Join_Type="Right", Inner_Unique=True),
+        ),
+        (
+            "SELECT count(*) FROM t GROUP BY CUBE (n) ORDER BY n",
+            ordered(node("Aggregate", read(), Strategy="Mixed", Grouping_Sets=[{"Hash Keys": [["t.n"]]}]), "t.n"),
+        ),
+    ],
+)
+def test_an_order_is_not_total_without_proof(statement: str, root: dict[str, Any]) -> None:
+    columns = {"n AS id": ("id",), "1 AS id": ("id", "x"), "SELECT a": ("a",), "SELECT m": ("m",), "count": ("count",)}
+    found = next((names for text, names in columns.items() if text in statement), ("id", "n"))
+    assert not rows(statement, root, *found).is_ordered
+
+
+def test_a_key_that_may_be_null_does_not_identify_a_row() -> None:
+    """The server leaves such keys out (sql/unique_keys.sql)."""
+    assert not rows("SELECT id, n FROM t ORDER BY id", ordered(read(), "t.id"), "id", "n", unique={}).is_ordered
+
+
+BY_N, BY_ID = ordered(read(), "t.n"), ordered(read(), "t.id")
+FIRST = node("Limit", read(kind="Index Only Scan", Index_Name="t_pkey"), Output=["id"])
+ANY = node("Limit", read(kind="Index Only Scan", Index_Name="t_n_id"), Output=["id"])
+
+
+def beneath(limit: dict[str, Any]) -> dict[str, Any]:
+    """Return a plan with a LIMIT in an InitPlan."""
+    return node("Result", {**limit, "Parent Relationship": "InitPlan", "Subplan Name": "InitPlan 1"})
+
+
+@pytest.mark.parametrize(
+    ("statement", "root", "returned", "found"),
+    [
+        ("SELECT id, n FROM t ORDER BY n LIMIT 10", limited(BY_N), 10, (UncertaintyKind.LIMIT_WITH_TIES, "LIMIT 10")),
+        ("SELECT id, n FROM t LIMIT 10", limited(read()), 10, (UncertaintyKind.LIMIT, "LIMIT 10")),
+        ("SELECT id, n FROM t OFFSET 3", limited(read()), 10, (UncertaintyKind.LIMIT, "OFFSET")),
+        ("SELECT id, n FROM t LIMIT 10 OFFSET 3", limited(read()), 9, (UncertaintyKind.LIMIT, "LIMIT 10")),
+        ("SELECT * FROM (SELECT id, n FROM t LIMIT 9) s", limited(read()), 9, (UncertaintyKind.INNER_LIMIT, "")),
+        ("SELECT (SELECT id FROM t LIMIT 1)", beneath(ANY), 1, (UncertaintyKind.INNER_LIMIT, "")),
+        # All rows are returned, or the order leaves no choice.
+        ("SELECT id, n FROM t LIMIT 10", limited(read()), 9, None),
+        ("SELECT id, n FROM t ORDER BY id LIMIT 10", limited(BY_ID), 10, None),
+        ("SELECT id, n FROM t ORDER BY n FETCH FIRST 9 ROWS WITH TIES", limited(BY_N), 9, None),
+        ("SELECT id, n FROM t ORDER BY n, id LIMIT 9", limited(ordered(read(), "t.n", "t.id")), 9, None),
+        ("SELECT * FROM (SELECT id, n FROM t ORDER BY id LIMIT 9) s", limited(BY_ID), 9, None),
+        ("SELECT min(id) FROM t", beneath(FIRST), 1, None),
+        ("SELECT max(n) FROM t", beneath(limited(ordered(read(), "t.n DESC", output=("n",)))), 1, None),
+    ],
+)
+def test_a_limit_that_leaves_a_choice_is_named(
+    statement: str, root: dict[str, Any], returned: int, found: tuple[UncertaintyKind, str] | None
+) -> None:
+    reasons = rows(statement, root, "id", "n").uncertainties([], returned)
+    assert [(one.kind, one.name) for one in reasons] == ([] if found is None else [found])
+
+
+def test_equal_rows_may_be_in_any_order_below_a_limit() -> None:
+    root = limited(ordered(read(), "t.n", output=("n",)))
+    assert rows("SELECT n FROM t ORDER BY n LIMIT 9", root, "n").uncertainties([], 9) == ()
+    assert not rows("SELECT n FROM t ORDER BY n LIMIT 9", root, "n").is_ordered
+
+
+def test_functions_of_a_view_are_in_the_plan() -> None:
+    inner = read(
+        Filter="((t.n > random()) AND (t.x <> 'nextval()'::text))", Output=["t.id", "s.pick(t.id)", '"F"(t.n)']
+    )
+    found = rows("SELECT * FROM v", node("Gather", inner, Output=["t.id"]), "id")
+    assert found.functions == {("", "random"), ("s", "pick"), ("", "F")}
+    reasons = found.uncertainties([("", "random"), ("s", "pick")], 3)
+    assert [(one.kind, one.name) for one in reasons] == [
+        (UncertaintyKind.VOLATILE, "random()"),
+        (UncertaintyKind.VOLATILE, "s.pick()"),
+    ]
+
+
+def test_the_time_and_samples_are_reasons() -> None:
+    scan = read(kind="Sample Scan", Filter="(t.at > (now() - '1 day'::interval))", Output=["CURRENT_DATE"])
+    reasons = rows("SELECT * FROM v", scan, "current_date").uncertainties([], 3)
+    assert [(one.kind, one.name) for one in reasons] == [
+        (UncertaintyKind.CLOCK, "CURRENT_DATE"),
+        (UncertaintyKind.CLOCK, "now()"),
+        (UncertaintyKind.SAMPLE, ""),
+    ]
