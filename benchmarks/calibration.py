@@ -2,23 +2,26 @@
 
 The real engine runs every study with the real rule on a simulated host (simulated_host.py); only the clock and the load
 are simulated. The truth is known, so every wrong claim can be counted. Prints one table for short windows and one for
-long ones, with a row for each host and true effect. The A/A rows give the false-alarm rate.
+long ones, with a row for each host and true effect. The A/A rows give the false-alarm rate. With --precision it prints
+instead how far estimates are from the truth, if measuring stops at the verdict or at this precision.
 """
 
 import argparse
+import math
 import os
 import time
 from collections import Counter
 from concurrent.futures import Executor, ProcessPoolExecutor
 from functools import partial
-from statistics import fmean
+from statistics import fmean, stdev
 
 from benchmarks.simulated_host import HOSTS
 from benchmarks.simulated_study import DESIGNS, Outcome, simulate
-from pgversus.stats.confidence import Verdict
+from pgversus.stats.confidence import DIFFERENT, Verdict
 
 CASES: tuple[tuple[float, ...], ...] = ((1.0,), (1.01,), (1.03,), (1.10,))
 FAMILY: tuple[float, ...] = (1.0, 1.0, 1.0)
+BIAS_CASES = (1.0, 1.01, 1.02, 1.03)
 REPEATS = ("stolen", "hidden")
 """Hosts that only show the effect of repeating disturbed rounds: two rows are enough."""
 PROMISE = 0.05
@@ -32,6 +35,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1, help="first seed; default 1")
     parser.add_argument("--host", action="append", choices=list(HOSTS), help="repeatable; default all")
     parser.add_argument("--windows", action="append", choices=list(DESIGNS), help="repeatable; default all")
+    parser.add_argument("--precision", type=float, metavar="PERCENT", help="print the bias of estimates instead")
     arguments = parser.parse_args()
     began = time.monotonic()
     print(f"{arguments.studies} studies a row, at most {arguments.max_blocks} blocks, margin 2 %; shares in percent")
@@ -40,7 +44,11 @@ def main() -> None:
     with ProcessPoolExecutor(max_workers=os.cpu_count()) as pool:
         for windows in arguments.windows or DESIGNS:
             hosts = arguments.host or list(HOSTS)
-            broken = _print_table(pool, windows, hosts, seeds, arguments.max_blocks) or broken
+            if arguments.precision:
+                precision = arguments.precision / 100
+                broken = _print_bias(pool, windows, hosts, seeds, arguments.max_blocks, precision) or broken
+            else:
+                broken = _print_table(pool, windows, hosts, seeds, arguments.max_blocks) or broken
     print(f"done in {time.monotonic() - began:.0f} s")
     if broken:
         raise SystemExit(1)
@@ -65,8 +73,45 @@ def _print_table(pool: Executor, windows: str, hosts: list[str], seeds: range, m
     return broken
 
 
-def _study(host: str, truth: tuple[float, ...], max_blocks: int, windows: str, seed: int) -> Outcome:
-    return simulate(host, truth, seed, max_blocks, windows=windows)
+def _print_bias(
+    pool: Executor, windows: str, hosts: list[str], seeds: range, max_blocks: int, precision: float
+) -> bool:
+    """Print the mean estimates without and with a precision; return whether coverage breaks the promise."""
+    print(
+        f"\n{windows} windows\n{'host':<9}{'truth':<8}{'stop':<9}{'mean':>7}{'error':>7}{'claims':>8}{'their mean':>12}"
+        f"{'covered':>9}{'always':>8}{'reached':>9}{'blocks':>8}{'wall s':>8}"
+    )
+    broken = False
+    for host in hosts:
+        for truth in BIAS_CASES:
+            for stop, wanted in (("verdict", None), (f"±{100 * precision:g} %", precision)):
+                study = partial(_study, host, (truth,), max_blocks, windows, precision=wanted)
+                name = f"{host:<9}{f'{100 * (truth - 1):+.0f} %':<8}{stop:<9}"
+                broken = _print_bias_row(name, precision, list(pool.map(study, seeds, chunksize=25))) or broken
+    return broken
+
+
+def _print_bias_row(name: str, precision: float, outcomes: list[Outcome]) -> bool:
+    """Print the mean of all estimates, its standard error, and the mean of those that claim a difference."""
+    n = len(outcomes)
+    logs = [outcome.log_ratio for outcome in outcomes]
+    claimed = [outcome.log_ratio for outcome in outcomes if outcome.verdicts[0] in DIFFERENT]
+    always = fmean(outcome.covered_always for outcome in outcomes)
+    reached = fmean(outcome.half_width <= math.log1p(precision) for outcome in outcomes)
+    mean_of_claims = f"{100 * math.expm1(fmean(claimed)):+12.2f}" if claimed else f"{'-':>12}"
+    print(
+        f"{name}{100 * math.expm1(fmean(logs)):+7.2f}{100 * stdev(logs) / n**0.5:7.2f}{100 * len(claimed) / n:8.1f}"
+        f"{mean_of_claims}{100 * fmean(o.covered for o in outcomes):9.1f}{100 * always:8.1f}{100 * reached:9.1f}"
+        f"{fmean(o.blocks for o in outcomes):8.1f}{fmean(o.wall_s for o in outcomes):8.0f}",
+        flush=True,
+    )
+    return 1 - always > most_by_chance(n)
+
+
+def _study(
+    host: str, truth: tuple[float, ...], max_blocks: int, windows: str, seed: int, precision: float | None = None
+) -> Outcome:
+    return simulate(host, truth, seed, max_blocks, windows=windows, precision=precision)
 
 
 def _print_row(host: str, truth: tuple[float, ...], outcomes: list[Outcome]) -> bool:
@@ -86,8 +131,12 @@ def _print_row(host: str, truth: tuple[float, ...], outcomes: list[Outcome]) -> 
         f"{fmean(o.measured_s for o in outcomes):12.0f}{fmean(o.wall_s for o in outcomes):8.0f}",
         flush=True,
     )
-    allowed = PROMISE + 3 * (PROMISE * (1 - PROMISE) / n) ** 0.5
-    return bool(wrong > allowed or 1 - covered > allowed)
+    return bool(wrong > most_by_chance(n) or 1 - covered > most_by_chance(n))
+
+
+def most_by_chance(studies: int) -> float:
+    """Return the largest share of errors that the promise and chance explain: three standard errors above it."""
+    return float(PROMISE + 3 * (PROMISE * (1 - PROMISE) / studies) ** 0.5)
 
 
 def _is_wrong(outcome: Outcome, truth: tuple[float, ...]) -> bool:

@@ -7,8 +7,9 @@ from benchmarks.simulated_host import HOSTS, SimulatedHost, SimulatedSite
 from pgversus.engine.context_state import ContextState
 from pgversus.engine.progress import NoProgress
 from pgversus.engine.scheduler import run_contexts
-from pgversus.stats.analysis import interim_result
+from pgversus.stats.analysis import InterimResult, interim_result
 from pgversus.stats.confidence import Verdict
+from pgversus.stats.effects import Samples
 from pgversus.study.comparison import Arm, Comparison
 from pgversus.study.dataset import Dataset
 from pgversus.study.design import Design
@@ -36,6 +37,12 @@ class Outcome:
     verdicts: tuple[Verdict, ...]
     covered: bool
     """Whether every interval includes the truth."""
+    covered_always: bool
+    """Whether every interval includes the truth at every look, not only at the last one."""
+    log_ratio: float
+    """The estimate for the first contender."""
+    half_width: float
+    """Of its interval, on the log scale."""
     blocks: int
     measured_s: float
     wall_s: float
@@ -49,10 +56,13 @@ def simulate(
     max_blocks: int,
     *,
     windows: str = "short",
+    precision: float | None = None,
     host_type: type[SimulatedHost] = SimulatedHost,
 ) -> Outcome:
     """Return the outcome of one study whose contenders are `ratios` times as fast as the baseline."""
-    comparison = _comparison(len(ratios), replace(DESIGNS[windows], seed=seed, max_blocks=max_blocks))
+    comparison = _comparison(
+        len(ratios), replace(DESIGNS[windows], seed=seed, max_blocks=max_blocks, precision=precision)
+    )
     machine = host_type(
         HOSTS[host],
         dict(enumerate((1.0, *ratios))),
@@ -70,19 +80,33 @@ def simulate(
         keep=lambda _course, _block: None,
         keep_preparation=lambda _course: None,
     )
-    verdicts, covered = [], True
-    for contender, truth in enumerate(ratios, 1):
-        interim = interim_result(state.samples, comparison, state.rule, contender)
-        verdicts.append(interim.verdict)
-        covered = covered and interim.interval.low <= math.log(truth) <= interim.interval.high
+    found = [interim_result(state.samples, comparison, state.rule, arm.index) for arm in comparison.contenders]
+    first = found[0]
     return Outcome(
-        verdicts=tuple(verdicts),
-        covered=covered,
+        verdicts=tuple(interim.verdict for interim in found),
+        covered=all(_covers(interim, truth) for interim, truth in zip(found, ratios, strict=True)),
+        covered_always=_covers_always(state, comparison, ratios),
+        log_ratio=math.nan if first.log_ratio is None else first.log_ratio.point,
+        half_width=first.interval.half_width,
         blocks=len(state.blocks),
         measured_s=sum(trial.seconds for block in state.blocks for trial in block.trials.values()),
         wall_s=state.wall_s,
         repeated_rounds=sum(block.repeated_rounds for block in state.blocks),
     )
+
+
+def _covers(interim: InterimResult, ratio: float) -> bool:
+    return interim.interval.low <= math.log(ratio) <= interim.interval.high
+
+
+def _covers_always(state: ContextState, comparison: Comparison, ratios: tuple[float, ...]) -> bool:
+    samples = Samples()
+    for block in state.blocks:
+        samples.add(block)
+        for contender, ratio in enumerate(ratios, 1):
+            if not _covers(interim_result(samples, comparison, state.rule, contender), ratio):
+                return False
+    return True
 
 
 def _comparison(contenders: int, design: Design) -> Comparison:

@@ -35,7 +35,10 @@ _GROUPS = {
     ),
     "Operation, instead of a load": ("operations", "commands", "verify"),
     "Arms": ("settings",),
-    "Design": (*("metric", "margin", "budget", "max_blocks", "blocks", "window", "windows", "warmup", "pin", "seed"),),
+    "Design": (
+        *("metric", "margin", "precision", "budget", "max_blocks", "blocks"),
+        *("window", "windows", "warmup", "pin", "seed"),
+    ),
     "Run": ("results", "dry_run", "ask_servers"),
     **ANSWER_GROUP,
     **PROGRAMS_GROUP,
@@ -114,6 +117,12 @@ _GROUPS = {
     "--margin",
     metavar="PERCENT",
     help="Smallest difference that matters.  [default: 2%; 5% for latency_p95 and time]",
+)
+@click.option(
+    "--precision",
+    metavar="PERCENT",
+    help="Measure until the 95% interval reaches at most PERCENT to each side, to know the size of a difference.  "
+    "[default: stop as soon as the verdict is known]",
 )
 @click.option(
     "--budget",

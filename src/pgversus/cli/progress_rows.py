@@ -108,7 +108,7 @@ def interim_text(look: Look) -> str:
     parts = [interim_ratio_text(interim)]
     if interim.verdict is not Verdict.UNDECIDED:
         parts.append(verdict_word(interim.verdict))
-    elif look.seconds_left:
+    if look.seconds_left:
         parts.append(_("about {time} left", time=duration(look.seconds_left)))
     return " ".join(parts)
 
@@ -143,11 +143,11 @@ def blocks_text(number: int) -> str:
 
 
 def blocks_left_text(look: Look, *, is_fixed: bool) -> str:
-    """Return the remaining blocks or time of a contender; empty once its verdict is known.
+    """Return the remaining blocks or time of a contender; empty once it needs no more.
 
     is_fixed: whether the number of blocks is fixed.
     """
-    if look.interim_result.verdict is not Verdict.UNDECIDED or look.blocks_left == 0:
+    if look.blocks_left == 0:
         return ""
     if look.blocks_left is None:
         return _("at most {time} to go", time=duration(look.seconds_left)) if look.seconds_left else ""
@@ -200,7 +200,13 @@ def _work_text(comparison: Comparison) -> str:
 def _limit_text(design: Design) -> str:
     if design.stopping_rule.looks_once:
         return blocks_text(design.stopping_rule.last_look)
-    return _("until the verdict is known, at most {time}", time=duration(design.budget_s))
+    if design.precision is None:
+        return _("until the verdict is known, at most {time}", time=duration(design.budget_s))
+    return _(
+        "until the interval is ±{precision} or narrower, at most {time}",
+        precision=percent(design.precision),
+        time=duration(design.budget_s),
+    )
 
 
 _GAP = "  "

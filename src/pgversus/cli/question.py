@@ -34,7 +34,14 @@ from pgversus.study.workload import (
     split_weight,
     threads_used,
 )
-from pgversus.text.units import parse_duration, parse_pin, parse_share, parse_whole_seconds, parse_window
+from pgversus.text.units import (
+    parse_duration,
+    parse_pin,
+    parse_precision,
+    parse_share,
+    parse_whole_seconds,
+    parse_window,
+)
 
 _ARMS = (
     click.option(
@@ -296,6 +303,7 @@ def _design(options: Mapping[str, Any], workload: Workload) -> Design:
     choices = DesignChoices(
         metric=METRICS[options["metric"]] if options["metric"] else None,
         margin=read("margin", parse_share),
+        precision=read("precision", parse_precision),
         budget_s=read("budget", parse_duration),
         max_blocks=options["max_blocks"],
         fixed_blocks=options["blocks"],

@@ -13,7 +13,7 @@ from pgversus.records.preparation import Preparation
 from pgversus.records.trials import Block, Phase
 from pgversus.stats.analysis import InterimResult, interim_result
 from pgversus.stats.block_model import BlockModel, block_model, may_choose_rounds, soonest_rounds
-from pgversus.stats.confidence import LookRule, Verdict, blocks_to_decide, deciding_half_width, look_rule
+from pgversus.stats.confidence import LookRule, Verdict, blocks_to_end, ends_measuring, final_half_width, look_rule
 from pgversus.stats.effects import Samples
 from pgversus.study.comparison import BASELINE, Comparison
 from pgversus.study.design import StopReason
@@ -41,7 +41,7 @@ class ContextState:
         self.failure: str | None = None
         """Why the context could not be prepared, so that it gets no block in this run."""
         self.interim_results: dict[int, InterimResult] = {}
-        """The last interim result of each contender; it no longer changes once decided."""
+        """The last interim result of each contender; it no longer changes once it needs no more blocks."""
         self.wall_s = 0.0
         # Derived from the blocks, each examined once.
         self._is_harmless, self._seen = True, 0
@@ -150,8 +150,8 @@ class ContextState:
     def _look(self, arms: Sequence[int]) -> dict[int, InterimResult]:
         """Update the interim results of these contenders, and with them the state of the context.
 
-        One look after many blocks gives the same result as a look after each: a contender with a verdict got no further
-        block, so its last look is the one that decided.
+        One look after many blocks gives the same result as a look after each: a contender that needed no more blocks
+        got none, so its last look is the one that decided.
         """
         interim_results = {arm: self._interim_result(arm) for arm in arms}
         self.interim_results |= interim_results
@@ -194,7 +194,8 @@ class ContextState:
         return interim
 
     def _look_at(self, arm: int, interim: InterimResult, budget_left: float) -> Look:
-        blocks = 0 if self.stopped is not None else self._blocks_left(arm, interim)
+        is_open = self.stopped is None and arm in self.open_arms
+        blocks = self._blocks_left(arm, interim) if is_open else 0
         return Look(
             interim_result=interim,
             seconds_left=self._seconds_left(interim, blocks, budget_left),
@@ -221,16 +222,18 @@ class ContextState:
         if interim.log_ratio is None:
             return None
         if arm in self._models:
-            half_width = deciding_half_width(interim.log_ratio.point, design.log_margin)
+            half_width = final_half_width(interim.log_ratio.point, design)
             return self._models[arm].blocks_until(half_width, self.next_rounds, self.rule)
-        needed = blocks_to_decide(interim.log_ratio, self.rule, design.log_margin)
+        needed = blocks_to_end(interim.log_ratio, self.rule, design)
         return None if needed is None else max(0, needed - interim.blocks)
 
     def _stays_open(self, arm: int, interim: InterimResult) -> bool:
         return arm not in self.invalid and self._needs_blocks(interim)
 
     def _needs_blocks(self, interim: InterimResult) -> bool:
-        return interim.blocks < self.rule.last_look if self.is_fixed else interim.verdict is Verdict.UNDECIDED
+        if self.is_fixed:
+            return interim.blocks < self.rule.last_look
+        return not ends_measuring(interim.interval, interim.verdict, self.comparison.design)
 
     def _reason_to_stop(self) -> StopReason | None:
         if len(self.invalid) == len(self.comparison.contenders):

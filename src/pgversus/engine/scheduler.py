@@ -1,9 +1,10 @@
 """Blocks, looks, and when to stop: for one context or for many.
 
 A block starts every arm, warms all of them up and measures them in short windows, in an order that cancels drift. After
-each block the verdicts are updated; an arm with a verdict gets no more blocks, and neither does a context whose arms
-all have one. Contexts take turns, those with the fewest blocks first, so that an interrupted study has some results for
-each. The engine knows arms by number and drives a Testbed with a Clock, so that all of it can be simulated.
+each block the verdicts are updated; an arm with a verdict, or with the precision of the design, gets no more blocks,
+and neither does a context whose arms need none. Contexts take turns, those with the fewest blocks first, so that an
+interrupted study has some results for each. The engine knows arms by number and drives a Testbed with a Clock, so that
+all of it can be simulated.
 """
 
 import re
@@ -203,11 +204,11 @@ def run_contexts(
 
 
 def _final_stop_reason(states: Sequence[ContextState]) -> StopReason:
-    """Return decided, unless a context ended with all its blocks; failed if every context has failed."""
+    """Return blocks if a context ended with all its blocks, otherwise precise or decided; failed if all have failed."""
     reasons = {state.stopped for state in states}
     if reasons == {StopReason.FAILED}:
         return StopReason.FAILED
-    return StopReason.BLOCKS if StopReason.BLOCKS in reasons else StopReason.DECIDED
+    return next((one for one in (StopReason.BLOCKS, StopReason.PRECISE) if one in reasons), StopReason.DECIDED)
 
 
 def _left_s(budget_s: float, states: Sequence[ContextState]) -> float:

@@ -3,6 +3,7 @@
 verdicts.py       a verdict in plain fields
 caveats.py        the sentences of caveats
 sentences.py      the answer to one comparison in sentences
+size.py           how well the size of a difference is known
 advice.py         what to do next, once for all undecided verdicts
 study_answer.py   the one answer to a study
 overview.py       overview of a study: rows, order of verdicts, caveats

@@ -1,4 +1,4 @@
-"""What to do next, said once for all verdicts of a command: undecided ones share its budget."""
+"""What to do next, said once for all verdicts of a command: those that need more time share its budget."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ Judged = tuple[Answer, ContenderResult]
 
 
 class _Obstacle(Enum):
-    """The reason why a verdict is undecided."""
+    """The reason why a verdict is undecided, or why its interval is wider than the precision."""
 
     TIME = auto()
     NOISE = auto()
@@ -36,28 +36,41 @@ class _Obstacle(Enum):
     """Blocks have too few transactions for an interval of the percentile."""
     INTERRUPTED = auto()
     FIXED_BLOCKS = auto()
+    PRECISION_REACHED = auto()
+    """The verdict is undecided, and measuring ended at the precision."""
 
 
 @dataclass(frozen=True, slots=True)
-class UndecidedGroup:
-    """Undecided verdicts with the same next step."""
+class UnfinishedGroup:
+    """Verdicts that are undecided or miss the precision, and have the same next step."""
 
     judged: tuple[Judged, ...]
     advice: str
     """One sentence or two."""
 
 
-def undecided_groups(judged: Sequence[Judged], others_s: float = 0.0) -> list[UndecidedGroup]:
-    """Return the undecided verdicts among these of one command, grouped by what they need.
+def misses_precision(answer: Answer, result: ContenderResult) -> bool:
+    """Return whether the interval is wider than the precision of the design; False for an invalid contender."""
+    wanted = answer.comparison.design.log_precision
+    return wanted is not None and result.verdict is not Verdict.INVALID and result.interval.half_width > wanted
+
+
+def is_unfinished(answer: Answer, result: ContenderResult) -> bool:
+    """Return whether the verdict is undecided, or misses the precision."""
+    return result.verdict is Verdict.UNDECIDED or misses_precision(answer, result)
+
+
+def unfinished_groups(judged: Sequence[Judged], others_s: float = 0.0) -> list[UnfinishedGroup]:
+    """Return the unfinished verdicts among these of one command, grouped by what they need.
 
     others_s: time that contexts without measurements are expected to take from the same budget.
     """
     found: dict[_Obstacle, list[Judged]] = {}
     for answer, result in judged:
-        if result.verdict is Verdict.UNDECIDED:
+        if is_unfinished(answer, result):
             found.setdefault(_obstacle(answer, result), []).append((answer, result))
     return [
-        UndecidedGroup(
+        UnfinishedGroup(
             tuple(group), _more_time(group, others_s) if obstacle is _Obstacle.TIME else _ADVICE[obstacle](group)
         )
         for obstacle, group in found.items()
@@ -79,6 +92,8 @@ def seconds_of_a_block(answer: Answer) -> float:
 
 def _obstacle(answer: Answer, result: ContenderResult) -> _Obstacle:
     design = answer.comparison.design
+    if design.precision is not None and not misses_precision(answer, result):
+        return _Obstacle.PRECISION_REACHED
     if answer.stopped is StopReason.INTERRUPTED:
         return _Obstacle.INTERRUPTED
     if design.stopping_rule.looks_once:
@@ -109,9 +124,17 @@ def _more_time(group: Sequence[Judged], others_s: float) -> str:
         more_s[answer.context.number] = max(more_s.get(answer.context.number, 0.0), seconds)
     answer, most = group[0][0], max(_blocks(*one) for one in group)
     all_s = math.fsum(more_s.values()) + others_s
-    flags = f"--budget {math.ceil((answer.study_wall_s + all_s) * _RESERVE / 60)}m"
+    flags = f"--budget {minutes(answer.study_wall_s + all_s)}m"
     if most >= answer.comparison.design.max_blocks and not answer.is_from_file:
-        flags = f"--max-blocks {min(MOST_BLOCKS, math.ceil(_RESERVE * most))} {flags}"
+        flags = f"{max_blocks_flag(most)} {flags}"
+    if answer.comparison.design.precision is not None:
+        return ngettext(
+            "The precision needs about {duration} more. Run again with {flags}.",
+            "{number} intervals need about {duration} more together. Run again with {flags}.",
+            len(group),
+            duration=duration(all_s),
+            flags=flags,
+        )
     return ngettext(
         "A verdict needs about {duration} more. Run again with {flags}.",
         "{number} verdicts need about {duration} more together. Run again with {flags}.",
@@ -119,6 +142,16 @@ def _more_time(group: Sequence[Judged], others_s: float) -> str:
         duration=duration(all_s),
         flags=flags,
     )
+
+
+def minutes(seconds: float) -> int:
+    """Return a budget in minutes for a predicted time, with a reserve."""
+    return math.ceil(seconds * _RESERVE / 60)
+
+
+def max_blocks_flag(needed: int) -> str:
+    """Return --max-blocks for a predicted number of blocks, with a reserve."""
+    return f"--max-blocks {min(MOST_BLOCKS, math.ceil(_RESERVE * needed))}"
 
 
 def _blocks(answer: Answer, result: ContenderResult) -> int:
@@ -129,23 +162,35 @@ def _blocks(answer: Answer, result: ContenderResult) -> int:
 
 def _less_noise(group: Sequence[Judged]) -> str:
     (answer, _unused), *_others = group
-    margin = percent(answer.comparison.design.margin)
-    return _(_NOISY_OF_FILE if answer.is_from_file else _NOISY_OF_FLAGS, margin=margin)
+    design = answer.comparison.design
+    share, option = (design.margin, "--margin") if design.precision is None else (design.precision, "--precision")
+    return _(_NOISY_OF_FILE if answer.is_from_file else _NOISY_OF_FLAGS, share=percent(share), option=option)
 
 
-_NOISY_OF_FILE = N_("This host is currently too noisy for ±{margin}. Stop other jobs or use a quieter machine.")
+_NOISY_OF_FILE = N_("This host is currently too noisy for ±{share}. Stop other jobs or use a quieter machine.")
 _NOISY_OF_FLAGS = N_(
-    "This host is currently too noisy for ±{margin}. Stop other jobs, use a quieter machine, or widen --margin."
+    "This host is currently too noisy for ±{share}. Stop other jobs, use a quieter machine, or widen {option}."
 )
 
 
 def _more_blocks(group: Sequence[Judged]) -> str:
     answer, _unused = group[0]
+    is_of_precision = answer.comparison.design.precision is not None
     return _(
-        "A verdict needs about {needed} blocks, but this study ends after {most}.",
+        _BLOCKS_FOR_PRECISION if is_of_precision else _BLOCKS_FOR_VERDICT,
         needed=max(_blocks(*one) for one in group),
         most=answer.comparison.design.max_blocks,
     )
+
+
+_BLOCKS_FOR_VERDICT = N_("A verdict needs about {needed} blocks, but this study ends after {most}.")
+_BLOCKS_FOR_PRECISION = N_("The precision needs about {needed} blocks, but this study ends after {most}.")
+
+
+def _smaller_precision(group: Sequence[Judged]) -> str:
+    precision = group[0][0].comparison.design.precision
+    assert precision is not None  # noqa: S101 - the condition of this obstacle
+    return _("The precision of ±{precision} was reached. A verdict needs a smaller one.", precision=percent(precision))
 
 
 def _more_transactions(group: Sequence[Judged]) -> str:
@@ -185,4 +230,5 @@ _ADVICE = {
     _Obstacle.TRANSACTIONS: _more_transactions,
     _Obstacle.INTERRUPTED: _resumption,
     _Obstacle.FIXED_BLOCKS: _other_design,
+    _Obstacle.PRECISION_REACHED: _smaller_precision,
 }

@@ -9,7 +9,7 @@ from pgversus.study.host_access import HostAccess
 from pgversus.study.needs import Needs
 from pgversus.study.study import Study
 from pgversus.text.redaction import message_without_secrets, visible
-from pgversus.text.units import count, duration, size
+from pgversus.text.units import count, duration, percent, size
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -146,7 +146,7 @@ def dry_run_text(
         *([] if access.is_none else ["to allow all of this, add --trust, or answer yes when asked"]),
         f"disk: about {size(needs.disk_bytes)}{_and_setup(needs)}{_at_once(needs)}, {size(free_bytes)} free",
         f"loading: {count(needs.snapshots, 'snapshot')}, about {duration(needs.preparation_s)} including trial runs",
-        f"blocks: {_blocks(needs)}",
+        f"blocks: {_blocks(needs, _what_is_known(study))}",
         *(_afterwards(study, needs) if with_plans else []),
         f"results: {results}" + (f" ({count(blocks_there, 'block')} already measured)" if blocks_there else ""),
     ]
@@ -183,10 +183,16 @@ def _at_once(needs: Needs) -> str:
     return f" at a time (measured in {needs.parts} consecutive parts)" if needs.parts > 1 else ""
 
 
-def _blocks(needs: Needs) -> str:
+def _what_is_known(study: Study) -> str:
+    """Return what ends measuring: verdicts, or intervals of the precision that all contexts share."""
+    precision = next((context.comparison.design.precision for context in study.contexts), None)
+    return "verdicts known" if precision is None else f"intervals within ±{percent(precision)}"
+
+
+def _blocks(needs: Needs, known: str) -> str:
     if needs.most_s is None:
         return f"about {duration(needs.least_s)} or more (fixed number of blocks)"
     if needs.least_s > needs.most_s:
         least = f"about {duration(needs.least_s)} for the first checks alone"
         return f"{duration(needs.most_s)}, the whole budget, too short for all verdicts ({least})"
-    return f"{duration(needs.least_s)} (all verdicts known at the first check) to {duration(needs.most_s)} (budget)"
+    return f"{duration(needs.least_s)} (all {known} at the first check) to {duration(needs.most_s)} (budget)"

@@ -277,6 +277,7 @@ def _design(answer: Answer) -> dict[str, Any]:
     return {
         "metric": design.metric.value,
         "margin": design.margin,
+        "precision": design.precision,
         "window_s": design.window_s,
         "window_kind": design.window_kind.value,
         "window_transactions": design.window_transactions,

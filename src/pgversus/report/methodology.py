@@ -113,7 +113,7 @@ def comparison_lines(answer: Answer) -> list[str]:
         len(answer.blocks),
         windows=windows_text([answer]),
     )
-    margin = _("margin {margin}, seed {seed}", margin=f"±{percent(design.margin)}", seed=design.seed)
+    margin = _goals(f"±{percent(design.margin)}", design.precision, design.seed)
     return [
         *_work(answer),
         arms,
@@ -145,7 +145,7 @@ def study_lines(answer: StudyAnswer) -> list[str]:
     clients = [one.client for one in answers if one.comparison.workload.runs_pgbench]
     margins = (f"±{percent(one.comparison.design.margin)}" for one in answers)
     blocks = _("blocks of {windows} per arm", windows=windows_text(answers))
-    margin = _("margin {margin}, seed {seed}", margin=shortened_list(margins, either), seed=answer.study.seed)
+    margin = _goals(shortened_list(margins, either), answers[0].comparison.design.precision, answer.study.seed)
     return [
         shortened_list(builds),
         *_changed_source(answers),
@@ -157,6 +157,18 @@ def study_lines(answer: StudyAnswer) -> list[str]:
         *_measuring(answers),
         *_repeated(answers),
     ]
+
+
+def _goals(margin: str, precision: float | None, seed: int) -> str:
+    """Return the margin and the seed, and the precision if one is set, which all contexts share."""
+    if precision is None:
+        return _("margin {margin}, seed {seed}", margin=margin, seed=seed)
+    return _(
+        "margin {margin}, precision {precision}, seed {seed}",
+        margin=margin,
+        precision=f"±{percent(precision)}",
+        seed=seed,
+    )
 
 
 def build_text(facts: ArmFacts) -> str:

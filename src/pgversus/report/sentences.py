@@ -4,14 +4,15 @@ import math
 from collections.abc import Sequence
 
 from pgversus.answers.answer import OTHER_ORDER, OTHER_ROWS, Answer, Unanswered
-from pgversus.report.advice import seconds_of_a_block, undecided_groups
+from pgversus.report.advice import misses_precision, seconds_of_a_block, unfinished_groups
 from pgversus.report.caveats import caveat_text
+from pgversus.report.size import open_size
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.confidence import CONFIDENCE, Verdict
 from pgversus.study.design import StopReason
 from pgversus.study.metrics import Metric
 from pgversus.text.translation import N_, _, listed, ngettext, together
-from pgversus.text.units import FACTOR_FROM, duration, percent, percent_above, ratio_texts, significant
+from pgversus.text.units import FACTOR_FROM, duration, has_bounds, percent, percent_above, ratio_texts, significant
 
 
 def metric_text(metric: Metric) -> str:
@@ -23,7 +24,7 @@ def answer_sentences(answer: Answer) -> list[str]:
     """Return the sentence on each contender, in order, and what undecided verdicts need, once for all of them."""
     results = answer.analysis.results
     sentences = [contender_sentence(answer, result) for result in results]
-    advice = [group.advice for group in undecided_groups([(answer, result) for result in results])]
+    advice = [group.advice for group in unfinished_groups([(answer, result) for result in results])]
     return [together(*sentences, *advice)] if len(sentences) == 1 else [*sentences, *advice]
 
 
@@ -55,6 +56,7 @@ _NOT_BEGUN = {
     StopReason.BUDGET: N_("not started: the budget was used up"),
     StopReason.BLOCKS: N_("not started"),
     StopReason.DECIDED: N_("not started"),
+    StopReason.PRECISE: N_("not started"),
     StopReason.FAILED: N_("not started"),
 }
 
@@ -102,30 +104,30 @@ def _changed(answer: Answer, result: ContenderResult) -> str:
     ratio, names = result.ratios[answer.comparison.design.metric], _names(answer, result)
     shown = ratio_texts(ratio.value, ratio.low, ratio.high)
     if not shown.interval:
-        return _(_OF_OPEN_SIZE[result.verdict], **names)
+        return together(_(_OF_OPEN_SIZE[result.verdict], **names), _missed_precision(answer, result))
     size = _(_OF_KNOWN_SIZE[result.verdict], change=shown.value, low=shown.low, high=shown.high, **names)
-    return together(size, _size_is_open(answer, result))
+    return together(size, open_size(answer, result), _missed_precision(answer, result))
 
 
-def _size_is_open(answer: Answer, result: ContenderResult) -> str:
-    """Return a sentence if the direction is certain but the interval reaches into the margin; otherwise empty."""
-    log, design = result.log_ratio, answer.comparison.design
-    ratio = result.ratios[design.metric]
-    if log is None or ratio.low is None or ratio.high is None:
+def _missed_precision(answer: Answer, result: ContenderResult) -> str:
+    """Return that the precision was not reached, and how wide the interval is; empty if reached or not set."""
+    precision, half = answer.comparison.design.precision, result.interval.half_width
+    if precision is None or not misses_precision(answer, result):
         return ""
-    nearest = min(abs(math.log(ratio.low)), abs(math.log(ratio.high)))
-    if nearest < design.log_margin:
-        return _(
-            "The direction is certain, but the size may be below the margin of {margin}.", margin=percent(design.margin)
-        )
-    return ""
+    if not has_bounds(math.exp(-half), math.exp(half)):
+        return _("The precision of ±{precision} was not reached.", precision=percent(precision))
+    return _(
+        "The precision of ±{precision} was not reached: the interval is ±{reached}.",
+        precision=percent(precision),
+        reached=percent_above(math.expm1(half)),
+    )
 
 
 def _equivalent(answer: Answer, result: ContenderResult) -> str:
     design = answer.comparison.design
     ratio = result.ratios[design.metric]
     shown = ratio_texts(ratio.value, ratio.low, ratio.high)
-    return _(
+    body = _(
         "No difference that matters between {contender} and {baseline}: {metric} {low} to {high}, within ±{margin} "
         "({confidence} CI). {effort}.",
         low=shown.low,
@@ -133,6 +135,7 @@ def _equivalent(answer: Answer, result: ContenderResult) -> str:
         margin=percent(design.margin),
         **_names(answer, result),
     )
+    return together(body, _missed_precision(answer, result))
 
 
 def _undecided(answer: Answer, result: ContenderResult) -> str:
@@ -142,15 +145,17 @@ def _undecided(answer: Answer, result: ContenderResult) -> str:
         return together(_("Undecided: {contender} vs {baseline}.", **names), _too_few(answer, result))
     shown = ratio_texts(ratio.value, ratio.low, ratio.high)
     if not shown.interval:
-        return _("Undecided: {contender} vs {baseline}. The size of the difference is unknown. {effort}.", **names)
-    return _(
-        "Undecided: {contender} vs {baseline}, {metric} {low} to {high} ({confidence} CI). If there is a difference, "
-        "it is below {furthest}. {effort}.",
-        low=shown.low,
-        high=shown.high,
-        furthest=_furthest(ratio.low, ratio.high),
-        **names,
-    )
+        body = _("Undecided: {contender} vs {baseline}. The size of the difference is unknown. {effort}.", **names)
+    else:
+        body = _(
+            "Undecided: {contender} vs {baseline}, {metric} {low} to {high} ({confidence} CI). If there is a "
+            "difference, it is below {furthest}. {effort}.",
+            low=shown.low,
+            high=shown.high,
+            furthest=_furthest(ratio.low, ratio.high),
+            **names,
+        )
+    return together(body, _missed_precision(answer, result))
 
 
 def _furthest(low: float, high: float) -> str:
@@ -182,6 +187,7 @@ _ENDED = {
     StopReason.BLOCKS: N_("The block limit was reached after {effort}"),
     StopReason.FAILED: N_("Stopped by failing trials after {effort}"),
     StopReason.DECIDED: N_("Stopped after {effort}"),
+    StopReason.PRECISE: N_("Stopped after {effort}"),
 }
 
 

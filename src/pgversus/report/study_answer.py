@@ -6,35 +6,38 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pgversus.answers.answer import StudyAnswer
-from pgversus.report.advice import NOTHING_TO_DO, repairs, undecided_groups
+from pgversus.report.advice import NOTHING_TO_DO, UnfinishedGroup, misses_precision, repairs, unfinished_groups
 from pgversus.report.overview import WORST_FIRST, RankedVerdict, worst_first
 from pgversus.report.sentences import answer_sentences, contender_sentence, shortened
 from pgversus.report.verdicts import verdict_word
 from pgversus.stats.confidence import Verdict
 from pgversus.study.design import StopReason
 from pgversus.text.translation import _, listed, ngettext, together
+from pgversus.text.units import percent
 
 
 def study_sentences(answer: StudyAnswer) -> list[str]:
     """Return the one answer to a study: the number of verdicts of each kind, the worst one, and what to do.
 
-    Undecided verdicts are grouped by what they need. A study of one comparison has that comparison's sentences.
+    Undecided verdicts, and those that miss the precision, are grouped by what they need. A study of one comparison
+    has that comparison's sentences.
     """
     if len(answer.answers) == 1 and not answer.unanswered:
         return answer_sentences(answer.answers[0])
     ranked = worst_first(answer)
     judged = [(one.answer, one.result) for one in ranked]
-    undecided = [
-        together(_("Undecided: {names}.", names=one.names), one.advice) for one in undecided_lines(answer, ranked)
+    unfinished = [
+        together(_("{names}: {count}", names=one.names, count=one.count), one.advice)
+        for one in unfinished_lines(answer, ranked)
     ]
-    todo = [*repairs(judged), *undecided, *_resumption(answer)]
+    todo = [*repairs(judged), *unfinished, *_resumption(answer)]
     done = [_(NOTHING_TO_DO)] if judged and not answer.unanswered else []
     return [_counts(answer), *_worst(ranked), *(todo or done)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UndecidedLine:
-    """Undecided verdicts that need the same, in words."""
+class UnfinishedLine:
+    """Verdicts that are undecided or miss the precision and need the same, in words."""
 
     names: str
     """Labels of the first ones."""
@@ -44,17 +47,29 @@ class UndecidedLine:
     """A sentence or two."""
 
 
-def undecided_lines(answer: StudyAnswer, ranked: Sequence[RankedVerdict]) -> list[UndecidedLine]:
-    """Return a line for each group of undecided verdicts that need the same. ranked: all of the study."""
+def unfinished_lines(answer: StudyAnswer, ranked: Sequence[RankedVerdict]) -> list[UnfinishedLine]:
+    """Return a line for each group of unfinished verdicts that need the same. ranked: all of the study."""
     labels = {(one.answer.context.number, one.result.contender): one.label for one in ranked}
     unreached = sum(not one.failed for one in answer.unanswered)
     others_s = unreached * math.fsum(one.wall_s for one in answer.answers) / max(1, len(answer.answers))
     found = []
-    for group in undecided_groups([(one.answer, one.result) for one in ranked], others_s):
+    for group in unfinished_groups([(one.answer, one.result) for one in ranked], others_s):
         names = [labels[one.context.number, result.contender] for one, result in group.judged]
-        count = ngettext("{number} verdict is undecided.", "{number} verdicts are undecided.", len(names))
-        found.append(UndecidedLine(names=shortened(names), count=count, advice=group.advice))
+        found.append(UnfinishedLine(names=shortened(names), count=_count(group), advice=group.advice))
     return found
+
+
+def _count(group: UnfinishedGroup) -> str:
+    number, (answer, result) = len(group.judged), group.judged[0]
+    precision = answer.comparison.design.precision
+    if precision is None or not misses_precision(answer, result):
+        return ngettext("{number} verdict is undecided.", "{number} verdicts are undecided.", number)
+    return ngettext(
+        "{number} interval did not reach the precision of ±{precision}.",
+        "{number} intervals did not reach the precision of ±{precision}.",
+        number,
+        precision=percent(precision),
+    )
 
 
 def _worst(ranked: Sequence[RankedVerdict]) -> Iterator[str]:

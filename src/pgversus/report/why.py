@@ -121,6 +121,7 @@ _STOPPED = {
     StopReason.BUDGET: N_("budget"),
     StopReason.BLOCKS: N_("blocks"),
     StopReason.DECIDED: N_("decided"),
+    StopReason.PRECISE: N_("decided"),
     StopReason.FAILED: N_("failed"),
 }
 

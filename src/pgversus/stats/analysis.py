@@ -13,7 +13,8 @@ from pgversus.stats.confidence import (
     Interval,
     LookRule,
     Verdict,
-    blocks_to_decide,
+    blocks_to_end,
+    blocks_to_resolve,
     interval,
     judge,
     look_rule,
@@ -88,6 +89,8 @@ class ContenderResult:
     verdict: Verdict
     log_ratio: LogEstimate | None
     """For the metric of the verdict; None until a block holds both arms."""
+    interval: Interval
+    """Of this log ratio."""
     ratios: Mapping[Quantity, Estimate]
     """Contender / baseline for each quantity that has a ratio; empty for an invalid contender."""
     paired_values: Mapping[Quantity, tuple[float, float]]
@@ -180,14 +183,23 @@ def quantities_of(comparison: Comparison) -> tuple[Quantity, ...]:
 
 
 def blocks_needed(result: ContenderResult, comparison: Comparison, rule: LookRule) -> int | None:
-    """Return the number of blocks that a verdict needs at the present noise; None beyond the limit of any design.
+    """Return the number of blocks that a verdict or the precision of the design needs at the present noise.
 
-    The limit of the design itself is ignored, because it may be the reason for an open verdict.
+    The limit of the design itself is ignored, because it may be the reason for an open verdict. None beyond the limit
+    of any design.
     """
-    if result.log_ratio is None:
-        return None
-    longest = look_rule(Design(max_blocks=MOST_BLOCKS), rule.comparisons)
-    return blocks_to_decide(result.log_ratio, longest, comparison.design.log_margin)
+    return None if result.log_ratio is None else blocks_to_end(result.log_ratio, _longest(rule), comparison.design)
+
+
+def blocks_for_precision(result: ContenderResult, rule: LookRule, precision: float) -> int | None:
+    """Return the number of blocks that a precision, ratio minus one, needs; None as for blocks_needed()."""
+    return (
+        None if result.log_ratio is None else blocks_to_resolve(result.log_ratio, _longest(rule), math.log1p(precision))
+    )
+
+
+def _longest(rule: LookRule) -> LookRule:
+    return look_rule(Design(max_blocks=MOST_BLOCKS), rule.comparisons)
 
 
 def _contender(
@@ -216,6 +228,7 @@ def _contender(
         contender=contender,
         verdict=Verdict.INVALID if is_invalid else interim.verdict,
         log_ratio=interim.log_ratio,
+        interval=interim.interval,
         ratios=LazyValues(() if is_invalid else quantities_of(comparison), ratio_of),
         paired_values=LazyValues(quantities_of(comparison), paired_values_of),
         counters=LazyMapping(lambda: {} if is_invalid else counted().ratios[contender - 1]),

@@ -179,12 +179,13 @@ def may_choose_rounds(design: Design) -> bool:
 def soonest_rounds(model: BlockModel, design: Design, rule: LookRule, left_s: float) -> int:
     """Return the rounds of the next block with which the interval reaches the next target width soonest.
 
-    The target is the margin, or half the present width if that is already narrower. If it cannot be reached in time,
-    the narrowest reachable of several wider targets is used; otherwise, the rounds that give the narrowest interval at
-    the end of the budget. left_s: remaining budget. A block that exceeds it is chosen only if all do.
+    The target is the precision of the design or, without one, the margin, or half the present width if that is already
+    narrower than the margin. If it cannot be reached in time, the narrowest reachable of several wider targets is used;
+    otherwise, the rounds that give the narrowest interval at the end of the budget. left_s: remaining budget. A block
+    that exceeds it is chosen only if all do.
     """
     now = model.half_width(0, design.rounds, rule)
-    wanted = design.log_margin if now > design.log_margin else now / 2
+    wanted = design.log_precision or (design.log_margin if now > design.log_margin else now / 2)
     factors = _FACTORS if model.blocks < _MOST_SMALL_BLOCKS else _FACTORS[1:]
     possible = sorted({max(_FEWEST_ROUNDS, 2 * round(factor * design.rounds / 2)) for factor in factors})
     choices = [rounds for rounds in possible if model.block_s(rounds) <= left_s] or possible[:1]

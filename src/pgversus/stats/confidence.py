@@ -174,17 +174,30 @@ def judge(bounds: Interval, metric: Metric, log_margin: float) -> Verdict:
     return Verdict.UNDECIDED
 
 
-def blocks_to_decide(estimate: LogEstimate, rule: LookRule, log_margin: float) -> int | None:
-    """Return the smallest number of blocks at which the interval, with the present noise, would decide.
+def ends_measuring(bounds: Interval, verdict: Verdict, design: Design) -> bool:
+    """Return whether a contender with this interval needs no more blocks of a design with several looks.
 
-    It must exclude zero or lie inside the margin. None if the last look of the rule is earlier.
+    With a precision, only the width of the interval counts, never its position: the estimate is then unbiased.
     """
-    return blocks_to_resolve(estimate, rule, deciding_half_width(estimate.point, log_margin))
+    wanted = design.log_precision
+    return verdict is not Verdict.UNDECIDED if wanted is None else bounds.half_width <= wanted
 
 
-def deciding_half_width(point: float, log_margin: float) -> float:
-    """Return the half width below which the interval around this point excludes zero or lies inside the margin."""
-    return max(abs(point), log_margin - abs(point))
+def blocks_to_end(estimate: LogEstimate, rule: LookRule, design: Design) -> int | None:
+    """Return the smallest number of blocks at which the interval, with the present noise, would end measuring.
+
+    None if the last look of the rule is earlier.
+    """
+    return blocks_to_resolve(estimate, rule, final_half_width(estimate.point, design))
+
+
+def final_half_width(point: float, design: Design) -> float:
+    """Return the half width below which the interval around this point ends measuring.
+
+    It has reached the precision of the design or, without one, excludes zero or lies inside the margin.
+    """
+    wanted = design.log_precision
+    return max(abs(point), design.log_margin - abs(point)) if wanted is None else wanted
 
 
 def blocks_to_resolve(estimate: LogEstimate, rule: LookRule, half_width: float) -> int | None:

@@ -19,7 +19,7 @@ from pgversus.study.workload import Operation, PgbenchWorkload, Workload
 _LARGEST = 1e15
 """Largest number in designs and preparations: seconds, counts, bytes."""
 _MOST_VERDICTS = 10_000_000
-_LARGEST_MARGIN = 10
+_LARGEST_SHARE = 10
 _NUMBERS_OF_DESIGN = tuple(one.name for one in fields(Design) if one.name != "seed")
 """The fields of a design that may be numbers. A seed has no upper limit."""
 
@@ -94,8 +94,10 @@ def _problems_of_design(design: Design) -> tuple[str, ...]:
     problems = list(_impossible((*numbers, *design.client_processors, *design.server_processors)))
     if design.seed < 0:
         problems.append("a negative seed")
-    if not 0 < design.margin <= _LARGEST_MARGIN:
+    if not 0 < design.margin <= _LARGEST_SHARE:
         problems.append(f"a margin of {design.margin}")
+    if design.precision is not None and not 0 < design.precision <= _LARGEST_SHARE:
+        problems.append(f"a precision of {design.precision}")
     if min(design.rounds, design.rounds_per_session) < 1:
         problems.append("blocks without rounds")
     if not 1 <= design.max_blocks <= MOST_BLOCKS:

@@ -77,6 +77,7 @@ def counterfactual_study(
         design=replace(
             design,
             fixed_blocks=blocks,
+            precision=None,
             window_is_given=True,
             rounds=_rounds(design.rounds) if rounds is None else rounds,
             rounds_are_given=True,

@@ -1,4 +1,4 @@
-"""The measurement design: blocks, windows, margin and budget.
+"""The measurement design: blocks, windows, margin, precision and budget.
 
 Defaults and their reasons: docs/statistics.md. A design is fixed before the first block: study/windows.py fits its
 windows to the load. Only the number of windows per block may depend on earlier blocks (stats/block_model.py).
@@ -40,6 +40,8 @@ class StopReason(StrEnum):
     """Why measuring stopped."""
 
     DECIDED = "decided"
+    PRECISE = "precise"
+    """The design's precision was reached."""
     BLOCKS = "blocks"
     """The design's number of blocks was reached."""
     BUDGET = "budget"
@@ -50,16 +52,23 @@ class StopReason(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UntilDecided:
-    """The usual stopping rule: from the fourth block on, stop when the answer is known or a limit is reached."""
+    """The usual stopping rule: from the fourth block on, stop when the answer is known or a limit is reached.
+
+    The answer is known with the verdict or, if a precision is given, with an interval that is narrow enough.
+    """
 
     max_blocks: int
     budget_s: float
+    needs_precision: bool
 
     looks_once: ClassVar = False
     first_look: ClassVar = FIRST_LOOK
     """Blocks before the first look."""
-    reason_at_end: ClassVar = StopReason.DECIDED
-    """Why measuring stops once no contender needs more blocks."""
+
+    @property
+    def reason_at_end(self) -> StopReason:
+        """Why measuring stops once no contender needs more blocks."""
+        return StopReason.PRECISE if self.needs_precision else StopReason.DECIDED
 
     @property
     def last_look(self) -> int:
@@ -124,6 +133,8 @@ class Design:
     """The metric that decides the verdict."""
     margin: float = 0.02
     """The smallest relevant difference: ratio minus one."""
+    precision: float | None = None
+    """Measure until the interval reaches at most this far to each side: ratio minus one. None: until the verdict."""
     budget_s: float = DEFAULT_BUDGET_S
     """Wall-clock budget for blocks, in seconds."""
     max_blocks: int = MOST_BLOCKS
@@ -146,13 +157,19 @@ class Design:
     def stopping_rule(self) -> StoppingRule:
         """When measuring stops."""
         if self.fixed_blocks is None:
-            return UntilDecided(max_blocks=self.max_blocks, budget_s=self.budget_s)
+            needs_precision = self.precision is not None
+            return UntilDecided(max_blocks=self.max_blocks, budget_s=self.budget_s, needs_precision=needs_precision)
         return FixedBlocks(blocks=self.fixed_blocks)
 
     @property
     def log_margin(self) -> float:
         """The margin on the log scale, the scale of the analysis."""
         return math.log1p(self.margin)
+
+    @property
+    def log_precision(self) -> float | None:
+        """The largest half width of the interval on the log scale; None if measuring stops at the verdict."""
+        return None if self.precision is None else math.log1p(self.precision)
 
     @property
     def most_repeats(self) -> int:
@@ -175,6 +192,7 @@ class DesignChoices:
 
     metric: Metric | None = None
     margin: float | None = None
+    precision: float | None = None
     budget_s: float | None = None
     max_blocks: int | None = None
     fixed_blocks: int | None = None
@@ -187,8 +205,9 @@ class DesignChoices:
 
     @property
     def has_two_stopping_rules(self) -> bool:
-        """Whether the number of blocks is both fixed and limited."""
-        return self.fixed_blocks is not None and (self.budget_s is not None or self.max_blocks is not None)
+        """Whether the number of blocks is fixed, but something else is to end the measurement as well."""
+        others = (self.budget_s, self.max_blocks, self.precision)
+        return self.fixed_blocks is not None and any(other is not None for other in others)
 
 
 def design_of(choices: DesignChoices, *, is_open_loop: bool = False, is_operation: bool = False) -> Design:
@@ -201,6 +220,7 @@ def design_of(choices: DesignChoices, *, is_open_loop: bool = False, is_operatio
     design = Design(
         metric=metric,
         margin=MARGINS[metric] if choices.margin is None else choices.margin,
+        precision=choices.precision,
         budget_s=DEFAULT_BUDGET_S if choices.budget_s is None else choices.budget_s,
         max_blocks=choices.max_blocks or MOST_BLOCKS,
         fixed_blocks=choices.fixed_blocks,
@@ -272,9 +292,9 @@ def _check_windows(choices: DesignChoices) -> None:
 def _check_stopping_rule(choices: DesignChoices) -> None:
     if choices.has_two_stopping_rules:
         raise StudyError(
-            "--blocks fixes the number of blocks, so it cannot be limited",
+            "--blocks fixes the number of blocks, so neither a limit nor a precision can end the measurement",
             slug="study-two-designs",
-            where="--blocks with --budget or --max-blocks",
+            where="--blocks with --budget, --max-blocks or --precision",
             found="both",
             expected="one of them",
             to_do="remove --blocks to stop when the answer is known",

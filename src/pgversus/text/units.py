@@ -115,15 +115,24 @@ def parse_whole_seconds(text: str, flag: str) -> float:
 
 
 def parse_share(text: str, flag: str) -> float:
-    """Return 0.02 for `2%` or `2`; StudyError outside (0, 100] and for text that looks like a fraction."""
+    """Return the margin 0.02 for `2%` or `2`; StudyError outside (0, 100] and for text that looks like a fraction."""
+    return _parse_share(text, flag, "margin", slug="study-bad-margin")
+
+
+def parse_precision(text: str, flag: str) -> float:
+    """Return a precision by the same rules as a margin."""
+    return _parse_share(text, flag, "precision", slug="study-bad-precision")
+
+
+def _parse_share(text: str, flag: str, name: str, *, slug: str) -> float:
     match = _SHARE.fullmatch(text.strip())
     value = float(match[1]) if match else 0.0
     is_fraction = match is not None and not match[2] and value < 1
     if match is None or not 0 < value <= 100 or is_fraction:  # noqa: PLR2004 - percent
         examples = (f"{value:g}%", f"{100 * value:g}%") if is_fraction and value else ("2%",)
         raise StudyError(
-            f'invalid margin "{text}"',
-            slug="study-bad-margin",
+            f'invalid {name} "{text}"',
+            slug=slug,
             where=f"{flag} {text}",
             found=f'"{text}"',
             expected="a percentage above 0 and up to 100; with a % sign below 1, because 0.02 might mean 2 %",

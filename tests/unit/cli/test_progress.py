@@ -8,6 +8,7 @@ import pytest
 from rich.console import ConsoleDimensions
 
 from pgversus.cli.progress import TerminalProgress
+from pgversus.cli.progress_rows import interim_text, start_text
 from pgversus.engine.progress import Look, TimeEstimate
 from pgversus.records.trials import Block, FailedTrial, Phase
 from pgversus.report.terminal import SafeConsole
@@ -116,7 +117,17 @@ def context(number: int = 1, label: str = "") -> Context:
     return Context(number=number, levels=(("load", label),) if label else (), comparison=REQUESTED)
 
 
-def look(verdict: Verdict = Verdict.UNDECIDED, *, blocks: int = 5, left: int | None = 3, ratio: float = 1.02) -> Look:
+def look(
+    verdict: Verdict = Verdict.UNDECIDED,
+    *,
+    blocks: int = 5,
+    left: int | None = 3,
+    ratio: float = 1.02,
+    is_open: bool | None = None,
+) -> Look:
+    """Return a look. is_open: whether the contender needs more blocks; None if it does while undecided."""
+    if is_open is None:
+        is_open = verdict is Verdict.UNDECIDED
     return Look(
         interim_result=InterimResult(
             verdict=verdict,
@@ -124,8 +135,8 @@ def look(verdict: Verdict = Verdict.UNDECIDED, *, blocks: int = 5, left: int | N
             interval=Interval(low=-0.01, high=0.01),
             blocks=blocks,
         ),
-        seconds_left=300.0,
-        blocks_left=left,
+        seconds_left=300.0 if is_open else 0.0,
+        blocks_left=left if is_open else 0,
     )
 
 
@@ -176,6 +187,22 @@ def test_a_verdict_has_a_mark_that_the_terminal_can_encode(verdict: Verdict, enc
         (row,) = (line for line in watched.screen if line.startswith("17.8"))
         assert row.startswith(f"17.8  {shown}")
         assert "to go" not in row
+
+
+def test_a_known_verdict_without_the_wanted_precision_has_blocks_to_go() -> None:
+    watched = Watched()
+    with watched.progress:
+        after_a_block(watched, context(), looks={1: look(Verdict.FASTER, is_open=True)})
+        (row,) = (line for line in watched.screen if line.startswith("17.8"))
+    assert row == "17.8  ▲ faster  +2.0 % ±1.0 %  5 blocks  about 3 blocks to go"
+    assert interim_text(look(Verdict.FASTER, is_open=True)) == "+2.0 % ±1.0 % faster about 5 min left"
+    assert interim_text(look(Verdict.FASTER)) == "+2.0 % ±1.0 % faster"
+
+
+def test_the_goal_of_a_run_is_shown_at_its_beginning() -> None:
+    precise = replace(REQUESTED, design=replace(REQUESTED.design, precision=0.03))
+    assert start_text(REQUESTED).endswith("until the verdict is known, at most 15 min")
+    assert start_text(precise).endswith("until the interval is ±3.0 % or narrower, at most 15 min")
 
 
 @pytest.mark.parametrize(

@@ -121,12 +121,16 @@ def test_every_metric_can_be_selected_by_name(word: str) -> None:
 def test_the_design_follows_the_flags() -> None:
     design = requested("16", "17", "--margin", "3%", "--budget", "2h", "--max-blocks", "20", "--seed", "5").design
     assert (design.margin, design.budget_s, design.max_blocks, design.seed) == (0.03, 7200, 20, 5)
+    assert design.precision is None
+    assert requested("16", "17", "--precision", "1.5%").design.precision == pytest.approx(0.015)
 
 
-def test_a_fixed_number_of_blocks_excludes_limits() -> None:
+def test_a_fixed_number_of_blocks_excludes_limits_and_a_precision() -> None:
     assert requested("16", "17", "--blocks", "12").design.fixed_blocks == 12
     assert refused("16", "17", "--blocks", "12", "--budget", "5m").slug == "study-two-designs"
     assert refused("16", "17", "--blocks", "12", "--max-blocks", "20").slug == "study-two-designs"
+    both = refused("16", "17", "--blocks", "12", "--precision", "3%")
+    assert (both.slug, both.where) == ("study-two-designs", "--blocks with --budget, --max-blocks or --precision")
 
 
 def test_a_window_is_a_whole_number_of_seconds() -> None:
@@ -173,6 +177,9 @@ def test_a_password_never_becomes_part_of_a_label() -> None:
         (("16", "17", "-f", "/"), "study-no-file"),
         (("16", "17", "-D", "n"), "study-bad-variable"),
         (("16", "17", "--margin", "0.02"), "study-bad-margin"),
+        (("16", "17", "--precision", "0.03"), "study-bad-precision"),
+        (("16", "17", "--precision", "0"), "study-bad-precision"),
+        (("16", "17", "--precision", "101%"), "study-bad-precision"),
         (("16", "17", "--budget", "soon"), "study-bad-duration"),
         (("16", "17", "--set", "jit"), "study-bad-setting"),
         (("16", "17", "--set", "jit=on,on"), "study-repeated-level"),

@@ -5,14 +5,15 @@ import pytest
 from pgversus.engine.context_state import ContextState
 from pgversus.engine.progress import Look, NoProgress, TimeEstimate
 from pgversus.engine.scheduler import time_estimate
+from pgversus.stats.confidence import Verdict
 from pgversus.study.design import Design, StopReason
 from pgversus.study.study import Context
 from tests.builders import comparison, rate_block
 
 
-def state(number: int, *ratios: float, fixed: int | None = None) -> ContextState:
+def state(number: int, *ratios: float, fixed: int | None = None, precision: float | None = None) -> ContextState:
     """A context state with a block of 10 seconds for each ratio."""
-    requested = comparison(design=Design(fixed_blocks=fixed, seed=7))
+    requested = comparison(design=Design(fixed_blocks=fixed, precision=precision, seed=7))
     made = ContextState(Context(number=number, levels=(), comparison=requested), 1)
     for block, ratio in enumerate(ratios, 1):
         made.take(rate_block(block, 100.0, 100.0 * ratio)._replace(wall_s=10.0))
@@ -62,6 +63,11 @@ def test_a_look_reports_blocks_until_the_first_look_and_then_until_an_answer() -
     assert not after.is_before_first_look
     assert (fixed.blocks_left, fixed.is_before_first_look, fixed.seconds_left) == (5, False, 50.0)
     assert look(state(1, 1.5, 1.51, 1.5, 1.52)).blocks_left == 0
+    precise = look(state(1, 1.5, 1.51, 1.5, 1.52, precision=0.01))
+    assert precise.interim_result.verdict is Verdict.FASTER
+    assert precise.blocks_left is not None
+    assert precise.blocks_left > 0
+    assert precise.seconds_left == 10.0 * precise.blocks_left
 
 
 def test_the_estimate_of_a_context_is_computed_once_for_each_number_of_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,7 +77,7 @@ def test_the_estimate_of_a_context_is_computed_once_for_each_number_of_blocks(mo
         requested.append(1)
         return 9
 
-    monkeypatch.setattr("pgversus.engine.context_state.blocks_to_decide", forecast)
+    monkeypatch.setattr("pgversus.engine.context_state.blocks_to_end", forecast)
     one = state(1, *UNDECIDED)
     assert [one.seconds_left, one.seconds_left] == [50.0, 50.0]
     assert len(requested) == 1

@@ -1,8 +1,10 @@
 """The engine with a fake clock and fake servers: order, stopping, failures, interrupts."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -336,6 +338,54 @@ def test_a_large_effect_ends_at_the_first_look() -> None:
     ended = run(comparison(), host)
     assert (ended.stopped, len(ended.blocks)) == (StopReason.DECIDED, 4)
     assert analyse(ended.state.samples, comparison(), ended.state.rule).results[0].verdict is Verdict.FASTER
+
+
+def half_width(state: ContextState, arm: int = 1) -> float:
+    return state.interim_results[arm].interval.half_width
+
+
+def test_with_a_precision_measuring_goes_on_after_the_verdict_until_the_interval_is_as_narrow() -> None:
+    ended = run(comparison(precision=0.003), Pretended({0: 100.0, 1: 150.0}))
+    assert (ended.stopped, ended.state.interim_results[1].verdict) == (StopReason.PRECISE, Verdict.FASTER)
+    assert len(ended.blocks) > 4
+    assert half_width(ended.state) <= math.log1p(0.003)
+    before = ContextState(ended.state.context, 1)
+    before.resume_from(None, None, ended.blocks[:-1])
+    assert before.stopped is None
+    assert math.log1p(0.003) < half_width(before)
+
+
+def test_an_undecided_comparison_ends_at_its_precision() -> None:
+    host = Pretended({0: 100.0, 1: 100.0})
+    ended = run(comparison(precision=0.01, margin=1e-6), host)
+    assert (ended.stopped, ended.state.interim_results[1].verdict) == (StopReason.PRECISE, Verdict.UNDECIDED)
+
+
+def test_an_arm_with_the_precision_gets_no_more_blocks_and_the_others_do() -> None:
+    ended = run(comparison(3, precision=0.003), Pretended({0: 100.0, 1: 150.0, 2: 50.0}))
+    counts = {arm: interim.blocks for arm, interim in ended.state.interim_results.items()}
+    assert counts[1] != counts[2], "otherwise this shows nothing"
+    assert ended.stopped is StopReason.PRECISE
+    assert max(half_width(ended.state, arm) for arm in (1, 2)) <= math.log1p(0.003)
+
+
+@pytest.mark.parametrize(
+    ("limit", "stopped"), [({"budget_s": 100.0}, StopReason.BUDGET), ({"max_blocks": 8}, StopReason.BLOCKS)]
+)
+def test_a_precision_out_of_reach_ends_at_the_budget_or_the_block_limit(
+    limit: dict[str, Any], stopped: StopReason
+) -> None:
+    ended = run(comparison(precision=1e-6, **limit), Pretended({0: 100.0, 1: 150.0}))
+    assert (ended.stopped, len(ended.blocks)) == (stopped, 8)
+    assert ended.state.interim_results[1].verdict is Verdict.FASTER
+
+
+@pytest.mark.parametrize("metric", [Metric.LATENCY_MEAN, Metric.LATENCY_P95])
+def test_a_precision_applies_to_latencies(metric: Metric) -> None:
+    host = Pretended({0: 100.0, 1: 150.0})
+    ended = run(comparison(metric=metric, precision=0.05, rounds=40), host)
+    assert ended.stopped is StopReason.PRECISE
+    assert half_width(ended.state) <= math.log1p(0.05)
 
 
 def test_a_fixed_design_has_no_look_before_its_end() -> None:

@@ -18,7 +18,9 @@ def test_the_way_of_copying_is_that_of_cp(tmp_path: Path) -> None:
     found = way_of_copying(tmp_path)
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "one").write_bytes(bytes(1 << 16))
-    copied = subprocess.run(["cp", "--reflink=always", tmp_path / "one", tmp_path / "other"], capture_output=True)
+    copied = subprocess.run(
+        ["cp", "--reflink=always", tmp_path / "one", tmp_path / "other"], check=False, capture_output=True
+    )
     assert found == ("reflink" if copied.returncode == 0 else "copy")
 
 

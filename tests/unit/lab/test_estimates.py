@@ -138,6 +138,15 @@ def test_an_insufficient_budget_is_distinguished_from_a_possible_one(study: Stud
     assert too_little in text(900.0)
 
 
+def test_a_dry_run_names_the_precision_that_ends_measuring(study: Study, tmp_path: Path) -> None:
+    first, *rest = study.contexts
+    design = replace(first.comparison.design, precision=0.03)
+    precise = replace(study, contexts=(replace(first, comparison=replace(first.comparison, design=design)), *rest))
+    needs = replace(requested(study, tmp_path).needs, least_s=3600.0, most_s=7200.0)
+    text = dry_run_text(precise, needs, downloads=(), to_build=(), free_bytes=1, blocks_there=0, results="r")
+    assert "blocks: 1 h (all intervals within ±3.0 % at the first check) to 2 h (budget)" in text
+
+
 def test_a_study_without_disk_space_is_planned_and_refused(study: Study, tmp_path: Path) -> None:
     found = requested(study, tmp_path)
     check_disk_space(found)

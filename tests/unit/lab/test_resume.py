@@ -102,6 +102,8 @@ def test_changes_are_reported_once_with_both_values_in_terms_of_the_study_file()
     design = comparison().design
     margin = changed(lambda requested: replace(requested, design=replace(design, margin=0.05)))
     assert margin == "margin: 0.02, now 0.05"
+    precision = changed(lambda requested: replace(requested, design=replace(design, precision=0.03)))
+    assert precision == "precision: nothing, now 0.03"
     both = changed(lambda requested: replace(requested, cache=CacheState.COLD, design=replace(design, fixed_blocks=9)))
     assert both == "cache: warm, now cold; blocks: nothing, now 9"
     rounds = changed(lambda requested: replace(requested, design=replace(design, rounds=3, rounds_are_given=True)))

@@ -67,6 +67,12 @@ def faster_of_open_size() -> Answer:
     return answer(blocks)
 
 
+def imprecise() -> Answer:
+    """The budget was used up before the interval was as narrow as requested."""
+    requested = comparison(design=Design(precision=0.01, seed=7))
+    return answer(faster_of_open_size().blocks, requested, stopped=StopReason.BUDGET)
+
+
 def equivalent() -> Answer:
     """No difference that matters."""
     return answer(steady(1.001, blocks=8))
@@ -162,6 +168,7 @@ CASES: Mapping[str, Callable[[], Answer]] = {
         faster,
         slower_by_half,
         faster_of_open_size,
+        imprecise,
         equivalent,
         undecided,
         hopeless,

@@ -15,6 +15,12 @@ SELECT = Script(name="select-only")
 FILE = Script(name="my query.sql", text="SELECT :scale")
 
 
+def test_the_precision_is_shown_next_to_the_margin() -> None:
+    (line,) = (line for line in comparison_lines(CASES["imprecise"]()) if "margin" in line)
+    assert "margin ±2.0 %, precision ±1.0 %, seed 7" in line
+    assert not any("precision" in line for line in comparison_lines(CASES["faster"]()))
+
+
 @pytest.mark.parametrize(
     ("workload", "shown"),
     [

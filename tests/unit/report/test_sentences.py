@@ -1,3 +1,4 @@
+import math
 import re
 from dataclasses import replace
 
@@ -9,7 +10,7 @@ from pgversus.records.trials import Block
 from pgversus.report.caveats import caveat_text
 from pgversus.report.sentences import answer_sentences
 from pgversus.stats.confidence import Verdict
-from pgversus.study.design import StopReason
+from pgversus.study.design import Design, StopReason
 from pgversus.study.metrics import Metric
 from tests.builders import answer, comparison, judged_by, latency_block, rate_block
 from tests.unit.report import cases
@@ -39,8 +40,107 @@ def test_slower_by_more_than_half_is_still_a_percentage() -> None:
 def test_a_certain_direction_of_uncertain_size_is_stated() -> None:
     of = cases.faster_of_open_size()
     assert verdict(of) is Verdict.FASTER
-    assert sentence(of).endswith("The direction is certain, but the size may be below the margin of 2.0 %.")
+    (flags,) = re.findall(
+        r"The direction is certain, the size is not: it may be below the margin of 2\.0 %\. "
+        r"To measure it, run again with (.*) \(about .*\)\.$",
+        sentence(of),
+    )
+    assert flags.startswith("--precision 1%")
     assert "The direction is certain" not in sentence(cases.faster())
+
+
+def around(middle: float, spread: float, blocks: int = 8, **design: object) -> Answer:
+    """Return an answer whose log ratios alternate by `spread` around `middle`."""
+    requested = comparison(design=replace(Design(seed=7), **design))  # type: ignore[arg-type]
+    ratios = [math.exp(middle + spread * (-1) ** n) for n in range(1, blocks + 1)]
+    stopped = StopReason.BLOCKS if requested.design.fixed_blocks else StopReason.BUDGET
+    return answer(
+        [rate_block(n, 1000.0, 1000.0 * ratio) for n, ratio in enumerate(ratios, 1)], requested, stopped=stopped
+    )
+
+
+WIDE = "The direction is certain, the size is not."
+# The half width after 8 blocks is 1.58 times the spread of these blocks.
+
+
+@pytest.mark.parametrize(
+    ("middle", "spread", "is_wide"),
+    [
+        (0.3, 0.08, True),
+        (-0.3, 0.08, True),
+        (0.3, 0.05, False),
+        (-0.3, 0.05, False),
+        (1.5, 0.4, True),
+        (1.5, 0.2, False),
+    ],
+)
+def test_an_interval_is_wide_if_one_end_is_more_than_twice_the_other(
+    middle: float, spread: float, *, is_wide: bool
+) -> None:
+    of = around(middle, spread)
+    bounds = of.analysis.result_of(1).interval
+    near, far = sorted((abs(bounds.low), abs(bounds.high)))
+    assert near > of.comparison.design.log_margin
+    assert (far > 2 * near) is is_wide
+    assert (WIDE in sentence(of)) is is_wide
+
+
+@pytest.mark.parametrize("middle", [0.3, -0.3, 0.06, 1.5])
+def test_the_advised_precision_is_finer_than_the_interval_and_no_finer_than_its_size_requires(middle: float) -> None:
+    of = around(middle, 0.27 * abs(middle))
+    (advised,) = re.findall(r"--precision ([0-9.]+)%", sentence(of))
+    log = math.log1p(float(advised) / 100)
+    assert log < of.analysis.result_of(1).interval.half_width
+    assert abs(middle) / 6 < log <= 1.1 * abs(middle) / 3
+
+
+def test_the_advice_fits_the_kind_of_run() -> None:
+    file = replace(around(0.3, 0.08), is_from_file=True)
+    assert sentence(file).endswith('To measure it, set precision = "10%" in [design] and start again with --new.')
+    fixed = sentence(around(0.3, 0.15, fixed_blocks=8))
+    assert " run again with --precision 10% --budget " in fixed
+    assert " instead of --blocks (about " in fixed
+    short = sentence(around(0.3, 0.1, max_blocks=10))
+    assert re.search(r"--precision 10% --max-blocks \d\d", short)
+
+
+def test_no_precision_is_advised_that_this_host_cannot_reach() -> None:
+    assert sentence(around(0.3, 0.6, blocks=100)).endswith(WIDE)
+
+
+def test_a_missed_precision_is_stated_with_the_width_that_was_reached() -> None:
+    text = sentence(cases.imprecise())
+    assert "The precision of ±1.0 % was not reached: the interval is ±2.3 %." in text
+    assert re.search(r"The precision needs about .* more\. Run again with --budget \d+m\.$", text)
+    assert "--precision" not in text
+
+
+@pytest.mark.parametrize(("middle", "verdict_word"), [(0.0, "Undecided"), (0.001, "No difference"), (-0.3, "slower")])
+def test_every_verdict_states_a_missed_precision(middle: float, verdict_word: str) -> None:
+    spread = 0.005 if verdict_word == "No difference" else 0.05
+    text = sentence(around(middle, spread, precision=0.001))
+    assert verdict_word in text
+    assert "The precision of ±0.10 % was not reached: the interval is ±" in text
+
+
+def test_a_reached_precision_ends_all_talk_of_the_size() -> None:
+    text = sentence(around(0.03, 0.01, precision=0.03))
+    assert "faster" in text
+    assert text.endswith("8 blocks, 5 min 52 s.")
+    undecided = sentence(around(0.01, 0.01, precision=0.03))
+    assert undecided.endswith("The precision of ±3.0 % was reached. A verdict needs a smaller one.")
+
+
+def test_a_precision_that_is_too_fine_for_the_host_is_called_so() -> None:
+    text = sentence(around(0.3, 0.3, precision=0.001))
+    assert text.endswith(
+        "This host is currently too noisy for ±0.10 %. Stop other jobs, use a quieter machine, or widen --precision."
+    )
+
+
+def test_a_study_that_ends_before_its_precision_states_the_blocks_it_needs() -> None:
+    of = replace(around(0.3, 0.05, precision=0.05, max_blocks=9), is_from_file=True)
+    assert re.search(r"The precision needs about \d+ blocks, but this study ends after 9\.$", sentence(of))
 
 
 def test_an_unknown_size_over_many_powers_of_ten_is_stated() -> None:

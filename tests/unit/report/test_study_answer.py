@@ -59,7 +59,9 @@ def test_one_context_has_the_sentences_of_a_comparison() -> None:
 def test_undecided_verdicts_have_one_budget_for_all_of_them() -> None:
     (single,) = study_sentences(of(cases.undecided()))
     *_first, advice = study_sentences(of(cases.undecided(), cases.undecided(), cases.faster()))
-    assert advice.startswith("Undecided: workload=w1 load=c4, workload=w2 load=c4. 2 verdicts need about ")
+    assert advice.startswith(
+        "workload=w1 load=c4, workload=w2 load=c4: 2 verdicts are undecided. 2 verdicts need about "
+    )
     assert budget(advice) > budget(single)
 
 
@@ -73,8 +75,8 @@ def test_contexts_that_were_not_reached_are_part_of_the_budget() -> None:
 
 def test_verdicts_with_other_needs_have_other_advice() -> None:
     text = " ".join(study_sentences(of(cases.undecided(), cases.hopeless())))
-    assert "Undecided: workload=w1 load=c4. A verdict needs about " in text
-    assert "Undecided: workload=w2 load=c4. This host is currently too noisy" in text
+    assert "workload=w1 load=c4: 1 verdict is undecided. A verdict needs about " in text
+    assert "workload=w2 load=c4: 1 verdict is undecided. This host is currently too noisy" in text
 
 
 @pytest.mark.parametrize(
@@ -87,7 +89,7 @@ def test_contexts_that_were_not_reached_are_resumed(stopped: StopReason, words: 
 
 def test_problems_come_before_more_time() -> None:
     _counts, _worst, *todo = study_sentences(of(cases.invalid(), cases.mixed_builds(), cases.undecided()))
-    assert [line.split()[0] for line in todo] == ["Fix", "Fix", "Undecided:"]
+    assert [line.split()[0] for line in todo] == ["Fix", "Fix", "workload=w3"]
 
 
 def test_the_page_shows_undecided_verdicts_in_one_line() -> None:

@@ -15,6 +15,7 @@ from pgversus.stats.confidence import (
     LookRule,
     Verdict,
     critical_value,
+    ends_measuring,
     interval,
     judge,
     look_rule,
@@ -115,6 +116,15 @@ def test_a_fixed_design_has_no_interval_before_its_last_block() -> None:
     assert interval(LogEstimate(point=0.5, standard_error=0.1, n=6), rule).half_width == pytest.approx(
         0.1 * 2.5706, 1e-4
     )
+
+
+@given(st.floats(-0.5, 0.5), st.floats(0, 0.5), st.sampled_from(list(Verdict)))
+def test_measuring_ends_at_the_verdict_or_with_a_precision_at_a_width_whatever_the_verdict(
+    point: float, half: float, verdict: Verdict
+) -> None:
+    found = bounds(point - half, point + half)
+    assert ends_measuring(found, verdict, Design()) is (verdict is not Verdict.UNDECIDED)
+    assert ends_measuring(found, verdict, Design(precision=0.1)) is (found.half_width <= math.log(1.1))
 
 
 PRINTED = {

@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgversus.stats.confidence import Verdict, blocks_to_decide, blocks_to_resolve, interval, judge, look_rule
+from pgversus.stats.confidence import Verdict, blocks_to_end, blocks_to_resolve, interval, judge, look_rule
 from pgversus.stats.effects import LogEstimate
 from pgversus.study.design import Design
 from pgversus.study.metrics import Metric
 
 RULE = look_rule(Design(), 1)
-MARGIN = Design().log_margin
+DESIGN = Design()
 
 
 def at(estimate: LogEstimate, n: int) -> LogEstimate:
@@ -20,14 +20,14 @@ def at(estimate: LogEstimate, n: int) -> LogEstimate:
 
 
 def verdict(estimate: LogEstimate) -> Verdict:
-    return judge(interval(estimate, RULE), Metric.TPS, MARGIN)
+    return judge(interval(estimate, RULE), Metric.TPS, DESIGN.log_margin)
 
 
 @given(st.floats(-0.2, 0.2), st.floats(1e-4, 0.2), st.integers(2, 99))
 def test_the_forecast_is_the_smallest_deciding_number_of_blocks(point: float, error: float, n: int) -> None:
     estimate = LogEstimate(point=point, standard_error=error, n=n)
     expected = next((m for m in range(max(n, 4), 101) if verdict(at(estimate, m)) is not Verdict.UNDECIDED), None)
-    found = blocks_to_decide(estimate, RULE, MARGIN)
+    found = blocks_to_end(estimate, RULE, DESIGN)
     if found != expected:
         # Both may differ by one block, only if an interval ends at a bound up to the last bit.
         assert found is not None
@@ -56,23 +56,38 @@ def test_more_noise_never_needs_fewer_blocks(error: float, n: int) -> None:
 
 def test_one_block_gives_no_forecast() -> None:
     estimate = LogEstimate(point=0.5, standard_error=math.nan, n=1)
-    assert blocks_to_decide(estimate, RULE, MARGIN) is None
+    assert blocks_to_end(estimate, RULE, DESIGN) is None
     assert blocks_to_resolve(estimate, RULE, 1.0) is None
 
 
 def test_no_forecast_exceeds_the_last_look() -> None:
     estimate = LogEstimate(point=0.01, standard_error=1.0, n=10)
-    assert blocks_to_decide(estimate, RULE, MARGIN) is None
+    assert blocks_to_end(estimate, RULE, DESIGN) is None
 
 
 def test_a_large_and_quiet_difference_is_decided_at_the_first_look() -> None:
     estimate = LogEstimate(point=0.5, standard_error=0.001, n=2)
-    assert blocks_to_decide(estimate, RULE, MARGIN) == RULE.first_look
+    assert blocks_to_end(estimate, RULE, DESIGN) == RULE.first_look
+
+
+@given(st.floats(-0.2, 0.2), st.floats(1e-4, 0.02), st.integers(4, 99), st.floats(0.005, 0.1))
+def test_with_a_precision_the_forecast_depends_on_the_width_alone(
+    point: float, error: float, n: int, precision: float
+) -> None:
+    estimate, design = LogEstimate(point=point, standard_error=error, n=n), Design(precision=precision)
+    found = blocks_to_end(estimate, RULE, design)
+    assert found == blocks_to_end(LogEstimate(point=0.0, standard_error=error, n=n), RULE, design)
+    if found is not None:
+        # At the bound itself the last bit decides.
+        reached = interval(at(estimate, found), RULE).half_width
+        assert reached <= math.log1p(precision) + 1e-12
+        before = interval(at(estimate, found - 1), RULE).half_width
+        assert found == n or before >= math.log1p(precision) - 1e-12
 
 
 @pytest.mark.parametrize("point", [0.03, -0.03])
 def test_the_forecast_does_not_depend_on_the_sign(point: float) -> None:
-    found = blocks_to_decide(LogEstimate(point=point, standard_error=0.02, n=6), RULE, MARGIN)
-    assert found == blocks_to_decide(LogEstimate(point=0.03, standard_error=0.02, n=6), RULE, MARGIN)
+    found = blocks_to_end(LogEstimate(point=point, standard_error=0.02, n=6), RULE, DESIGN)
+    assert found == blocks_to_end(LogEstimate(point=0.03, standard_error=0.02, n=6), RULE, DESIGN)
     assert found is not None
     assert found > 6

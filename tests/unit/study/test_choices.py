@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from pgversus.errors import StudyError
@@ -40,10 +42,12 @@ def test_choices_override_defaults(metric: Metric) -> None:
     )
 
 
-@pytest.mark.parametrize(("budget_s", "max_blocks"), [(60.0, None), (None, 9), (60.0, 9)])
-def test_a_fixed_number_of_blocks_cannot_be_limited(budget_s: float | None, max_blocks: int | None) -> None:
+@pytest.mark.parametrize(
+    "others", [{"budget_s": 60.0}, {"max_blocks": 9}, {"budget_s": 60.0, "max_blocks": 9}, {"precision": 0.03}]
+)
+def test_a_fixed_number_of_blocks_excludes_limits_and_a_precision(others: dict[str, Any]) -> None:
     assert design_of(DesignChoices(seed=1, fixed_blocks=5), is_open_loop=False).fixed_blocks == 5
-    choices = DesignChoices(seed=1, fixed_blocks=5, budget_s=budget_s, max_blocks=max_blocks)
+    choices = DesignChoices(seed=1, fixed_blocks=5, **others)
     with pytest.raises(StudyError) as caught:
         design_of(choices, is_open_loop=False)
     assert caught.value.slug == "study-two-designs"

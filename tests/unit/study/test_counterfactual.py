@@ -54,6 +54,11 @@ def test_windows_keep_their_length_and_blocks_their_duration(rounds: int, of_thr
     assert (design.window_is_given, design.rounds_are_given) == (True, True)
 
 
+def test_a_precision_of_the_comparison_is_not_one_of_its_attribution() -> None:
+    found = requested_study(RESTORATION, fitted=replace(FITTED, precision=0.01))
+    assert found.contexts[0].comparison.design.precision is None
+
+
 def test_a_restoring_setting_overrides_that_of_the_arm() -> None:
     arm = requested_study(RESTORATION, Setting(name="jit", value="on"), Setting(name="work_mem", value="8MB"))
     settings = {one.name: one.value for one in arm.contexts[0].comparison.arms[OLD_PLANS].settings}

@@ -13,6 +13,7 @@ from pgversus.text.units import (
     latency,
     parse_duration,
     parse_pin,
+    parse_precision,
     parse_processors,
     parse_share,
     parse_size,
@@ -225,6 +226,9 @@ def test_other_texts_are_invalid_margins(text: str) -> None:
     with pytest.raises(StudyError) as caught:
         parse_share(text, "--margin")
     assert caught.value.slug == "study-bad-margin"
+    with pytest.raises(StudyError, match="invalid precision") as caught:
+        parse_precision(text, "--precision")
+    assert caught.value.slug == "study-bad-precision"
 
 
 @pytest.mark.parametrize(

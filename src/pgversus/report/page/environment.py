@@ -176,6 +176,18 @@ def _windows(loads: Sequence[Answer]) -> str:
 
 def _looks(answer: StudyAnswer) -> str:
     rules = [one.comparison.design.stopping_rule for one in answer.answers]
+    precision = next((one.comparison.design.precision for one in answer.answers), None)
+    if precision is not None:
+        return ngettext(
+            "The result is checked after each block, and measuring stops as soon as the interval is ±{precision} or "
+            "narrower, whatever the verdict. The size of the difference is therefore not overestimated. The chance "
+            "that the interval misses the true value is at most 1 in 20, over all checks.",
+            "The results are checked after each block, and measuring stops as soon as an interval is ±{precision} or "
+            "narrower, whatever the verdict. The sizes of differences are therefore not overestimated. The chance "
+            "that any interval misses the true value is at most 1 in 20, over all checks and all {number} verdicts.",
+            answer.study.verdicts,
+            precision=percent(precision),
+        )
     if not all(rule.looks_once for rule in rules):
         return ngettext(
             "The result is checked after each block, and measuring stops as soon as the verdict is known. The chance "

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 
 from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.answers.validity import Doubt, Validity, doubts, validity, validity_of_study
-from pgversus.report.advice import NOTHING_TO_DO, repairs, undecided_groups
+from pgversus.report.advice import NOTHING_TO_DO, is_unfinished, repairs, unfinished_groups
 from pgversus.report.charts.chart import ratio_domain
 from pgversus.report.charts.theme import SIGNS
 from pgversus.report.overview import RankedVerdict
 from pgversus.report.sentences import contender_sentence
-from pgversus.report.study_answer import undecided_lines
+from pgversus.report.study_answer import unfinished_lines
 from pgversus.report.values import dropped_trials, medians, value_text
 from pgversus.report.verdicts import VerdictRow, verdict_row
 from pgversus.stats.analysis import ContenderResult
@@ -36,7 +36,7 @@ class ValidityBadge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sentence:
-    """The sentence on one contender, or on undecided contenders that need the same."""
+    """The sentence on one contender, or on unfinished verdicts that need the same."""
 
     place: str
     text: str
@@ -110,13 +110,13 @@ _BADGES = {
 def answer_lines(answer: StudyAnswer, placed: Sequence[RankedVerdict]) -> tuple[list[Sentence], int]:
     """Return a sentence for each of the first verdicts, and the number of verdicts without one.
 
-    Several undecided verdicts share a sentence if they need the same.
+    Several unfinished verdicts have the next step in common, and undecided ones also the sentence.
     """
-    undecided = [one for one in placed if one.result.verdict is Verdict.UNDECIDED]
-    is_grouped = len(undecided) > 1
+    unfinished = [one for one in placed if is_unfinished(one.answer, one.result)]
+    is_grouped = len(unfinished) > 1
     single = [one for one in placed if not (is_grouped and one.result.verdict is Verdict.UNDECIDED)]
-    groups = undecided_lines(answer, undecided) if is_grouped else []
-    lines = [_sentence(one, is_only=len(placed) == 1) for one in single[:_MOST_SENTENCES]]
+    groups = unfinished_lines(answer, unfinished) if is_grouped else []
+    lines = [_sentence(one, is_grouped=is_grouped, is_only=len(placed) == 1) for one in single[:_MOST_SENTENCES]]
     lines += [
         Sentence(place=group.names, text=group.count, next=group.advice, light=_badge(Validity.UNDECIDED))
         for group in groups
@@ -124,9 +124,10 @@ def answer_lines(answer: StudyAnswer, placed: Sequence[RankedVerdict]) -> tuple[
     return lines, max(0, len(single) - _MOST_SENTENCES)
 
 
-def _sentence(one: RankedVerdict, *, is_only: bool) -> Sentence:
+def _sentence(one: RankedVerdict, *, is_grouped: bool, is_only: bool) -> Sentence:
     judged = (one.answer, one.result)
-    steps = [*repairs([judged]), *(group.advice for group in undecided_groups([judged]))]
+    groups = [] if is_grouped else unfinished_groups([judged])
+    steps = [*repairs([judged]), *(group.advice for group in groups)]
     return Sentence(
         place=one.answer.context.label,
         text=contender_sentence(*judged),

@@ -24,7 +24,14 @@ from pgversus.study.metrics import JUDGED_BY_NAME, Metric
 from pgversus.study.settings import Setting
 from pgversus.study.study import Context
 from pgversus.study.workload import PgbenchWorkload
-from pgversus.text.units import parse_duration, parse_pin, parse_share, parse_whole_seconds, parse_window
+from pgversus.text.units import (
+    parse_duration,
+    parse_pin,
+    parse_precision,
+    parse_share,
+    parse_whole_seconds,
+    parse_window,
+)
 
 
 def choices_of(table: schema.DesignTable | None, problems: Problems, *, seed: int) -> DesignChoices:
@@ -33,6 +40,7 @@ def choices_of(table: schema.DesignTable | None, problems: Problems, *, seed: in
     choices = DesignChoices(
         metric=JUDGED_BY_NAME[table.metric] if table.metric else None,
         margin=quantity(("design", "margin"), table.margin, parse_share, problems),
+        precision=quantity(("design", "precision"), table.precision, parse_precision, problems),
         budget_s=quantity(("design", "budget"), table.budget, parse_duration, problems),
         max_blocks=table.max_blocks,
         fixed_blocks=table.blocks,
@@ -45,9 +53,9 @@ def choices_of(table: schema.DesignTable | None, problems: Problems, *, seed: in
     if not choices.has_two_stopping_rules:
         return choices
     error = StudyError(
-        "blocks fixes the number of blocks, so it cannot be limited",
+        "blocks fixes the number of blocks, so neither a limit nor a precision can end the measurement",
         slug="study-two-designs",
-        found="blocks with budget or max_blocks",
+        found="blocks with budget, max_blocks or precision",
         expected="one of them",
         to_do="remove blocks to stop when the answer is known",
     )

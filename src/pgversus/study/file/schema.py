@@ -284,13 +284,20 @@ class DesignTable(Table):
         default="`2%`; `5%` for `latency_p95` and `time`",
         example="3%",
     )
+    precision: Quantity | None = _key(
+        "measure until the 95 % interval is this narrow, plus or minus percent, even after the verdict is known; "
+        "excludes `blocks`",
+        default="none: stop as soon as the verdict is known",
+        example="3%",
+    )
     budget: Quantity | None = _key(
         "wall-clock time for the blocks of all comparisons together: `90s`, `15m`, `2h`",
         default="`15m`",
         example="30m",
     )
     blocks: Annotated[int, Field(ge=_LEAST_FIXED, le=LARGEST_INT)] | None = _key(
-        "run exactly this many blocks per comparison and analyse once at the end; excludes `budget` and `max_blocks`",
+        "run exactly this many blocks per comparison and analyse once at the end; excludes `budget`, `max_blocks` and "
+        "`precision`",
         default="as many as needed",
         example=10,
     )

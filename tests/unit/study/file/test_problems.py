@@ -280,8 +280,22 @@ def test_a_repeated_key_has_its_own_remedy() -> None:
             f'{SHORT}[design]\nblocks = 5\nbudget = "5m"\n',
             "study-two-designs",
             "line 7, [design] blocks",
-            "blocks with budget or max_blocks",
+            "blocks with budget, max_blocks or precision",
             "remove blocks to stop when the answer is known",
+        ),
+        (
+            f'{SHORT}[design]\nblocks = 5\nprecision = "3%"\n',
+            "study-two-designs",
+            "line 7, [design] blocks",
+            "blocks with budget, max_blocks or precision",
+            "remove blocks to stop when the answer is known",
+        ),
+        (
+            f'{SHORT}[design]\nprecision = "0.03"\n',
+            "study-bad-precision",
+            "line 7, [design] precision",
+            '"0.03"',
+            'precision = "0.03%" or precision = "3%"',
         ),
         (
             f'{SHORT}[load]\nrate = 10\n[design]\nmetric = "tps"\n',
