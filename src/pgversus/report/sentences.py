@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pgversus.answers.answer import OTHER_ORDER, OTHER_ROWS, Answer, Unanswered
 from pgversus.report.advice import misses_precision, seconds_of_a_block, unfinished_groups
 from pgversus.report.caveats import caveat_text
-from pgversus.report.size import open_size
+from pgversus.report.size import open_size, size_advice
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.confidence import CONFIDENCE, Verdict
 from pgversus.study.design import StopReason
@@ -24,7 +24,8 @@ def answer_sentences(answer: Answer) -> list[str]:
     """Return the sentence on each contender, in order, and what undecided verdicts need, once for all of them."""
     results = answer.analysis.results
     sentences = [contender_sentence(answer, result) for result in results]
-    advice = [group.advice for group in unfinished_groups([(answer, result) for result in results])]
+    judged = [(answer, result) for result in results]
+    advice = [text for text in (size_advice(judged), *(group.advice for group in unfinished_groups(judged))) if text]
     return [together(*sentences, *advice)] if len(sentences) == 1 else [*sentences, *advice]
 
 

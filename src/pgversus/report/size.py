@@ -1,11 +1,13 @@
 """How well the size of a difference is known, and which precision measures it."""
 
 import math
+from collections.abc import Sequence
 
 from pgversus.answers.answer import Answer
-from pgversus.report.advice import max_blocks_flag, minutes, seconds_of_a_block
+from pgversus.report.advice import Judged, max_blocks_flag, minutes, seconds_of_a_block
 from pgversus.stats.analysis import ContenderResult, blocks_for_precision
-from pgversus.text.translation import N_, _, together
+from pgversus.stats.confidence import DIFFERENT
+from pgversus.text.translation import N_, _
 from pgversus.text.units import duration, percent
 
 _WIDE = 2
@@ -17,17 +19,49 @@ _NEARLY = 1.1
 
 
 def open_size(answer: Answer, result: ContenderResult) -> str:
-    """Return that the direction is certain but the size is not, and how to measure it; empty for a certain size."""
+    """Return that the direction of a difference is certain but its size is not; empty for a certain size."""
     if not _is_size_open(answer, result):
         return ""
     design, bounds = answer.comparison.design, result.interval
     if min(abs(bounds.low), abs(bounds.high)) >= design.log_margin:
-        return together(_("The direction is certain, the size is not."), _way_to_size(answer, result))
-    words = _(
+        return _("The direction is certain, the size is not.")
+    return _(
         "The direction is certain, the size is not: it may be below the margin of {margin}.",
         margin=percent(design.margin),
     )
-    return together(words, _way_to_size(answer, result))
+
+
+def size_advice(judged: Sequence[Judged]) -> str:
+    """Return which precision measures the sizes of these differences of one command; empty if none can, or one was set.
+
+    Their contexts share the precision, so it is the finest that one of them needs.
+    """
+    found = [
+        (*wanted, answer)
+        for answer, result in judged
+        if result.verdict in DIFFERENT and _is_size_open(answer, result) and answer.comparison.design.precision is None
+        if (wanted := _sensible_precision(answer, result)) is not None
+    ]
+    if not found:
+        return ""
+    precision, needed, answer = min(found, key=lambda one: (one[0], -one[1]))
+    if answer.is_from_file:
+        return _(
+            'To measure the size, set precision = "{precision}" in [design] and start again with --new.',
+            precision=f"{precision:g}%",
+        )
+    design, seconds = answer.comparison.design, needed * seconds_of_a_block(answer)
+    flags = f"--precision {precision:g}%"
+    if needed > design.max_blocks:
+        flags += f" {max_blocks_flag(needed)}"
+    if minutes(seconds) * 60 > design.budget_s:
+        flags += f" --budget {minutes(seconds)}m"
+    words = _INSTEAD_OF_BLOCKS if design.stopping_rule.looks_once else _WITH_FLAGS
+    return _(words, flags=flags, duration=duration(seconds))
+
+
+_WITH_FLAGS = N_("To measure the size, run again with {flags} (about {duration}).")
+_INSTEAD_OF_BLOCKS = N_("To measure the size, run again with {flags} instead of --blocks (about {duration}).")
 
 
 def _is_size_open(answer: Answer, result: ContenderResult) -> bool:
@@ -41,32 +75,6 @@ def _is_size_open(answer: Answer, result: ContenderResult) -> bool:
         return False
     nearest, farthest = sorted((abs(bounds.low), abs(bounds.high)))
     return nearest < design.log_margin or farthest > _WIDE * nearest
-
-
-def _way_to_size(answer: Answer, result: ContenderResult) -> str:
-    """Return which precision measures the size of a difference, and how long; empty if none can or one was set."""
-    design = answer.comparison.design
-    wanted = None if design.precision is not None else _sensible_precision(answer, result)
-    if wanted is None:
-        return ""
-    precision, needed = wanted
-    if answer.is_from_file:
-        return _(
-            'To measure it, set precision = "{precision}" in [design] and start again with --new.',
-            precision=f"{precision:g}%",
-        )
-    seconds = needed * seconds_of_a_block(answer)
-    flags = f"--precision {precision:g}%"
-    if needed > design.max_blocks:
-        flags += f" {max_blocks_flag(needed)}"
-    if minutes(seconds) * 60 > design.budget_s:
-        flags += f" --budget {minutes(seconds)}m"
-    words = _INSTEAD_OF_BLOCKS if design.stopping_rule.looks_once else _WITH_FLAGS
-    return _(words, flags=flags, duration=duration(seconds))
-
-
-_WITH_FLAGS = N_("To measure it, run again with {flags} (about {duration}).")
-_INSTEAD_OF_BLOCKS = N_("To measure it, run again with {flags} instead of --blocks (about {duration}).")
 
 
 def _sensible_precision(answer: Answer, result: ContenderResult) -> tuple[float, int] | None:

@@ -6,9 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pgversus.answers.answer import StudyAnswer
+from pgversus.answers.validity import Validity, validity_of_study
 from pgversus.report.advice import NOTHING_TO_DO, UnfinishedGroup, misses_precision, repairs, unfinished_groups
 from pgversus.report.overview import WORST_FIRST, RankedVerdict, worst_first
 from pgversus.report.sentences import answer_sentences, contender_sentence, shortened
+from pgversus.report.size import size_advice
 from pgversus.report.verdicts import verdict_word
 from pgversus.stats.confidence import Verdict
 from pgversus.study.design import StopReason
@@ -30,8 +32,9 @@ def study_sentences(answer: StudyAnswer) -> list[str]:
         together(_("{names}: {count}", names=one.names, count=one.count), one.advice)
         for one in unfinished_lines(answer, ranked)
     ]
-    todo = [*repairs(judged), *unfinished, *_resumption(answer)]
-    done = [_(NOTHING_TO_DO)] if judged and not answer.unanswered else []
+    todo = [*repairs(judged), *filter(None, [size_advice(judged)]), *unfinished, *_resumption(answer)]
+    is_done = validity_of_study(answer) is Validity.VALID and not answer.unanswered
+    done = [_(NOTHING_TO_DO)] if is_done else []
     return [_counts(answer), *_worst(ranked), *(todo or done)]
 
 

@@ -42,7 +42,7 @@ def test_a_certain_direction_of_uncertain_size_is_stated() -> None:
     assert verdict(of) is Verdict.FASTER
     (flags,) = re.findall(
         r"The direction is certain, the size is not: it may be below the margin of 2\.0 %\. "
-        r"To measure it, run again with (.*) \(about .*\)\.$",
+        r"To measure the size, run again with (.*) \(about .*\)\.$",
         sentence(of),
     )
     assert flags.startswith("--precision 1%")
@@ -96,7 +96,7 @@ def test_the_advised_precision_is_finer_than_the_interval_and_no_finer_than_its_
 
 def test_the_advice_fits_the_kind_of_run() -> None:
     file = replace(around(0.3, 0.08), is_from_file=True)
-    assert sentence(file).endswith('To measure it, set precision = "10%" in [design] and start again with --new.')
+    assert sentence(file).endswith('To measure the size, set precision = "10%" in [design] and start again with --new.')
     fixed = sentence(around(0.3, 0.15, fixed_blocks=8))
     assert " run again with --precision 10% --budget " in fixed
     assert " instead of --blocks (about " in fixed

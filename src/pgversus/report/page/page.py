@@ -44,7 +44,7 @@ def _answer_parts(answer: StudyAnswer, placed: Sequence[RankedVerdict]) -> dict[
     found = trust(answer, placed)
     return {
         "light_of_all": study_badge(answer),
-        "answer": study_sentences(answer) if len(placed) != 1 else [],
+        "answer": together(*study_sentences(answer)) if len(placed) != 1 else "",
         "sentences": sentences,
         "more_sentences": more,
         "overview": together(*overview_sentences(answer)),

@@ -11,6 +11,7 @@ from pgversus.report.charts.chart import ratio_domain
 from pgversus.report.charts.theme import SIGNS
 from pgversus.report.overview import RankedVerdict
 from pgversus.report.sentences import contender_sentence
+from pgversus.report.size import size_advice
 from pgversus.report.study_answer import unfinished_lines
 from pgversus.report.values import dropped_trials, medians, value_text
 from pgversus.report.verdicts import VerdictRow, verdict_row
@@ -127,11 +128,14 @@ def answer_lines(answer: StudyAnswer, placed: Sequence[RankedVerdict]) -> tuple[
 def _sentence(one: RankedVerdict, *, is_grouped: bool, is_only: bool) -> Sentence:
     judged = (one.answer, one.result)
     groups = [] if is_grouped else unfinished_groups([judged])
-    steps = [*repairs([judged]), *(group.advice for group in groups)]
+    # With several verdicts the answer to the study has it.
+    size = size_advice([judged]) if is_only else ""
+    steps = [*repairs([judged]), size, *(group.advice for group in groups)]
+    is_done = is_only and validity(*judged) is Validity.VALID
     return Sentence(
         place=one.answer.context.label,
         text=contender_sentence(*judged),
-        next=together(*steps) or (_(NOTHING_TO_DO) if is_only else ""),
+        next=together(*steps) or (_(NOTHING_TO_DO) if is_done else ""),
         light=validity_badge(*judged),
     )
 
