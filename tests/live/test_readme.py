@@ -74,6 +74,9 @@ def test_every_comparison_of_the_pages_runs(command_line: CommandLine, line: str
     copy_studies(command_line)
     with_windows = WHOLE_SECONDS if "-R" in arguments else QUICK
     short = QUICK[:2] if "--operation" in arguments else with_windows
+    if "--precision" in arguments:
+        # A fixed number of blocks excludes a precision.
+        short = ("--max-blocks", "4", *QUICK[2:])
     less = ("-s", "1") if "-i" in arguments else ()
     extra = () if "--dry-run" in arguments else (*short, *less, "--results", str(command_line.cache / "results"))
     ended = command_line.run(*arguments, *extra)
