@@ -1,6 +1,7 @@
 """The documents match the code."""
 
 import re
+from collections import Counter
 from pathlib import Path
 
 from pgversus.answers.answer import OTHER_ORDER, OTHER_ROWS, Caveat, Severity
@@ -80,6 +81,11 @@ def test_every_package_is_on_the_architecture_page() -> None:
     page = (ROOT / "ARCHITECTURE.md").read_text()
     packages = {path.parent.name for path in (ROOT / "src" / "pgversus").glob("*/__init__.py")}
     assert {name for name in packages if f"`{name}/`" in page} == packages
+
+
+def test_no_class_name_is_used_twice() -> None:
+    names = Counter(re.findall(r"^class (\w+)", SOURCE, re.MULTILINE))
+    assert [name for name, count in names.items() if count > 1] == []
 
 
 def test_every_package_lists_its_files() -> None:

@@ -33,7 +33,7 @@ NOTHING_PUBLISHED = N_("No published values for these contexts.")
 """Untranslated."""
 
 
-class Agreement(StrEnum):
+class PublishedAgreement(StrEnum):
     """Relation of a measured ratio to a published one, as in the table above."""
 
     AGREES = "agrees"
@@ -42,9 +42,9 @@ class Agreement(StrEnum):
 
 
 _WORDS = {
-    Agreement.AGREES: N_("agrees"),
-    Agreement.DISAGREES: N_("disagrees"),
-    Agreement.OPEN: N_("cannot tell"),
+    PublishedAgreement.AGREES: N_("agrees"),
+    PublishedAgreement.DISAGREES: N_("disagrees"),
+    PublishedAgreement.OPEN: N_("cannot tell"),
 }
 
 
@@ -69,7 +69,7 @@ class PublishedRatio:
     published: float
     measured: Estimate | None
     """None if not measured."""
-    agreement: Agreement
+    agreement: PublishedAgreement
     values: tuple[str, str]
     """The published figures themselves, of baseline and contender."""
     different: tuple[DifferentCondition, ...]
@@ -115,18 +115,20 @@ def agreement_notes(rows: Iterable[PublishedRatio]) -> list[str]:
     return [_("{reason} [{rows}]", reason=reason, rows=shortened(places)) for reason, places in found.items()]
 
 
-def agreement(measured: Estimate | None, published: float, margin: float) -> Agreement:
+def agreement(measured: Estimate | None, published: float, margin: float) -> PublishedAgreement:
     """Compare a published ratio with the measured one under the same conditions."""
     bounds = _bounds(measured)
     if bounds is None:
-        return Agreement.OPEN
+        return PublishedAgreement.OPEN
     low, high = bounds
     is_inside = low <= published <= high
     if _lies_within(margin, low) and _lies_within(margin, high):
-        return Agreement.AGREES if is_inside or _lies_within(margin, published) else Agreement.DISAGREES
+        return (
+            PublishedAgreement.AGREES if is_inside or _lies_within(margin, published) else PublishedAgreement.DISAGREES
+        )
     if not is_inside:
-        return Agreement.DISAGREES
-    return Agreement.OPEN if low <= 1 <= high else Agreement.AGREES
+        return PublishedAgreement.DISAGREES
+    return PublishedAgreement.OPEN if low <= 1 <= high else PublishedAgreement.AGREES
 
 
 def _lies_within(margin: float, ratio: float) -> bool:
@@ -153,7 +155,7 @@ def _confounded_text(row: PublishedRatio) -> str:
 
 def _open_text(row: PublishedRatio) -> str:
     """Return why a row cannot tell; empty if it can."""
-    if row.agreement is not Agreement.OPEN:
+    if row.agreement is not PublishedAgreement.OPEN:
         return ""
     if row.different:
         reason = "; ".join(map(_condition_text, row.different))
@@ -185,7 +187,9 @@ def _compare_published(one: Answer, result: ContenderResult, figures: tuple[Figu
         contender=one.comparison.arms[result.contender].label,
         published=published,
         measured=measured,
-        agreement=Agreement.OPEN if different else agreement(measured, published, one.comparison.design.margin),
+        agreement=PublishedAgreement.OPEN
+        if different
+        else agreement(measured, published, one.comparison.design.margin),
         values=(value_text(metric, old.values[metric.value]), value_text(metric, new.values[metric.value])),
         different=different,
         confounded="; ".join(dict.fromkeys(filter(None, (old.confounded, new.confounded)))),

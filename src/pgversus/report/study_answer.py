@@ -19,13 +19,17 @@ from pgversus.text.units import percent
 
 
 def study_sentences(answer: StudyAnswer) -> list[str]:
-    """Return the one answer to a study: the number of verdicts of each kind, the worst one, and what to do.
-
-    Undecided verdicts, and those that miss the precision, are grouped by what they need. A study of one comparison
-    has that comparison's sentences.
-    """
+    """Return the one answer to a study; a study of one comparison has that comparison's sentences."""
     if len(answer.answers) == 1 and not answer.unanswered:
         return answer_sentences(answer.answers[0])
+    return joint_sentences(answer)
+
+
+def joint_sentences(answer: StudyAnswer) -> list[str]:
+    """Return the number of verdicts of each kind, the worst one, and what to do.
+
+    Undecided verdicts, and those that miss the precision, are grouped by what they need.
+    """
     ranked = worst_first(answer)
     judged = [(one.answer, one.result) for one in ranked]
     unfinished = [

@@ -22,7 +22,9 @@ from pgversus.report.json_document import study_document
 from pgversus.report.page.environment import environment
 from pgversus.report.page.page import page_html
 from pgversus.report.page.verdicts import study_badge
+from pgversus.report.sentences import contender_sentence
 from pgversus.report.values import value_text
+from pgversus.stats.confidence import Verdict
 from pgversus.study.design import Design, StopReason
 from pgversus.study.metrics import Metric
 from pgversus.study.settings import Setting
@@ -339,6 +341,14 @@ def test_windows_and_operations_of_one_study_are_both_described() -> None:
     text = text_of(study_answer([cases.faster(), other, cases.operation()]))
     assert "2 windows of 5 s" in text
     assert "every arm performs the operation once" in text
+
+
+def test_the_sentence_on_each_contender_of_one_comparison_is_shown_once() -> None:
+    one = cases.invalid()
+    text = text_of(study_answer([one]))
+    assert "2 verdicts: " in text
+    for result in one.analysis.results:
+        assert text.count(contender_sentence(one, result)[-60:]) == (2 if result.verdict is Verdict.SLOWER else 1)
 
 
 def test_only_a_run_of_a_study_file_is_advised_to_resume() -> None:

@@ -8,8 +8,8 @@ import pytest
 from pgversus.answers.answer import Answer
 from pgversus.report.markdown import markdown
 from pgversus.report.published import (
-    Agreement,
     DifferentCondition,
+    PublishedAgreement,
     PublishedRatio,
     agreement,
     agreement_notes,
@@ -24,7 +24,7 @@ from pgversus.study.settings import Setting
 from tests.builders import answer, study_answer
 from tests.unit.report.cases import CASES, noisy, steady
 
-AGREES, DISAGREES, OPEN = Agreement.AGREES, Agreement.DISAGREES, Agreement.OPEN
+AGREES, DISAGREES, OPEN = PublishedAgreement.AGREES, PublishedAgreement.DISAGREES, PublishedAgreement.OPEN
 MARGIN = 0.02
 
 
@@ -74,7 +74,7 @@ def measured(low: float | None, high: float | None) -> Estimate:
     ],
 )
 def test_an_interval_agrees_disagrees_or_cannot_tell(
-    low: float | None, high: float | None, published: float, expected: Agreement
+    low: float | None, high: float | None, published: float, expected: PublishedAgreement
 ) -> None:
     assert agreement(measured(low, high), published, MARGIN) is expected
 

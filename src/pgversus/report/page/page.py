@@ -14,7 +14,7 @@ from pgversus.report.page.verdicts import answer_lines, study_badge, verdict_lin
 from pgversus.report.page.why import why_parts
 from pgversus.report.published import agreement_text, published_cells, published_ratios
 from pgversus.report.sentences import interval_heading, metric_text
-from pgversus.report.study_answer import study_sentences
+from pgversus.report.study_answer import joint_sentences
 from pgversus.report.sweeps import plateau_sentences
 from pgversus.report.values import HEADS as VALUE_HEADS
 from pgversus.report.values import TIME_HEADS, QuantityRow, arm_value_rows, size_tables, time_rows, unreported_metrics
@@ -44,7 +44,7 @@ def _answer_parts(answer: StudyAnswer, placed: Sequence[RankedVerdict]) -> dict[
     found = trust(answer, placed)
     return {
         "light_of_all": study_badge(answer),
-        "answer": together(*study_sentences(answer)) if len(placed) != 1 else "",
+        "answer": together(*joint_sentences(answer)) if len(placed) != 1 else "",
         "sentences": sentences,
         "more_sentences": more,
         "overview": together(*overview_sentences(answer)),
