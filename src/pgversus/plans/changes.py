@@ -40,6 +40,7 @@ class ChangeKind(StrEnum):
     ROWS = "rows"
     ROWS_REMOVED = "rows removed"
     ESTIMATE = "estimate"
+    MEMORY = "memory"
     BLOCKS = "blocks"
     BYTES = "bytes"
     """Blocks of different sizes, in bytes."""
@@ -75,6 +76,7 @@ _LEVELS = {
         ChangeKind.ROWS,
         ChangeKind.ROWS_REMOVED,
         ChangeKind.ESTIMATE,
+        ChangeKind.MEMORY,
         ChangeKind.BLOCKS,
         ChangeKind.BYTES,
     ),
@@ -110,6 +112,8 @@ _QUALIFIED = re.compile(r"[\w\"]\.[\w\"]*[A-Za-z_\"]")
 _MUCH = 1.1
 """Smaller ratios are ignored: parallel workers, samples and caches cause such differences by themselves."""
 _FEW_BLOCKS = 10.0
+_MUCH_MEMORY = 1.5
+_LITTLE_MEMORY = 2**20
 _OTHER_ESTIMATE = 2.0
 """The ratio of estimation errors from which a change is reported."""
 
@@ -125,6 +129,7 @@ def amount_changes(baseline: Plan, contender: Plan, matching: NodeMatching) -> I
         found: list[_Amounts] = []
         if not (in_workers[0][place] or in_workers[1][there]):
             found += _loops(was, now)
+            found += _memory(was, now)
         found += _rows(was, now)
         if to_the_end[0][place] and to_the_end[1][there]:
             found += _estimates(was, now)
@@ -170,6 +175,15 @@ def _estimates(was: PlanNode, now: PlanNode) -> Iterator[tuple[ChangeKind, str, 
     before, after = _off(was), _off(now)
     if before is not None and after is not None and max(before, after) / min(before, after) >= _OTHER_ESTIMATE:
         yield ChangeKind.ESTIMATE, _estimate(was, before), _estimate(now, after)
+
+
+def _memory(was: PlanNode, now: PlanNode) -> Iterator[tuple[ChangeKind, float, float]]:
+    before, after = was.measured.memory_bytes, now.measured.memory_bytes
+    if was.op != now.op or before is None or after is None:
+        return
+    low, high = sorted((before, after))
+    if high - low >= _LITTLE_MEMORY and high >= low * _MUCH_MEMORY:
+        yield ChangeKind.MEMORY, before, after
 
 
 def _off(node: PlanNode) -> float | None:

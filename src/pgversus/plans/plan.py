@@ -50,6 +50,8 @@ class NodeMeasurement:
     """Blocks of tables and indexes, read or found in buffers."""
     temp_blocks: float | None = None
     """Blocks written to temporary files."""
+    memory_bytes: float | None = None
+    """The most memory for its rows at any time; None for a sort on disk, or if it is known for one of several loops."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,6 +208,7 @@ _HUNDREDTHS = 0.005
 _REMOVED = ("Rows Removed by Filter", "Rows Removed by Join Filter", "Rows Removed by Index Recheck")
 _BLOCKS = ("Shared Hit Blocks", "Shared Read Blocks", "Local Hit Blocks", "Local Read Blocks")
 _CTE = "CTE "
+_KILOBYTE = 1024
 _INIT_PLAN_RESULT = re.compile(r"\((InitPlan [^\s()]+)\)")
 
 
@@ -228,7 +231,15 @@ def measured(raw: Mapping[str, Any]) -> NodeMeasurement:
         time_s=None if time is None else time * loops / _MS_PER_S,
         blocks=sum(blocks) if blocks else None,
         temp_blocks=_number(raw, "Temp Written Blocks"),
+        memory_bytes=_memory(raw) if loops == 1 else None,
     )
+
+
+def _memory(raw: Mapping[str, Any]) -> float | None:
+    """Return the memory of a sort, or of the hash table of a Hash, Aggregate or Memoize."""
+    name = "Sort Space Used" if raw.get("Sort Space Type") == "Memory" else "Peak Memory Usage"
+    kilobytes = _number(raw, name)
+    return None if kilobytes is None else kilobytes * _KILOBYTE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -154,6 +154,9 @@ _SENTENCES: Mapping[ChangeKind, Callable[[Change], str]] = {
     ChangeKind.ESTIMATE: lambda c: _(
         "rows of {node}: {was}; now {now}", node=c.node, was=_estimate(c.was), now=_estimate(c.now)
     ),
+    ChangeKind.MEMORY: lambda c: _(
+        "{node} used {was} of memory, now {now}", node=c.node, was=_size(c.was), now=_size(c.now)
+    ),
     ChangeKind.BLOCKS: lambda c: _("total blocks accessed (hit or read): {was}, now {now}", **_numbers(c)),
     ChangeKind.BYTES: lambda c: _(
         "total size of blocks accessed (hit or read): {was}, now {now}", was=_size(c.was), now=_size(c.now)

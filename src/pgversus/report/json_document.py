@@ -22,6 +22,7 @@ from pgversus.report.values import dropped_trials, medians
 from pgversus.report.verdicts import VerdictOn, verdict_on
 from pgversus.report.why import attribution_failure
 from pgversus.stats.analysis import ContenderResult, Estimate
+from pgversus.stats.attribution import BoundedValue
 from pgversus.study.counters import COUNTERS, recorded_name, unit_of
 from pgversus.study.dataset import Dataset, SetupFile
 from pgversus.study.metrics import Metric, Quantity, StepTime
@@ -148,7 +149,8 @@ def _attribution(attributed: AttributionResult | None) -> dict[str, Any] | None:
     return {
         "plans_recalled_by": attributed.restoration or None,
         **({} if found is None else {name: asdict(getattr(found, name)) for name in names}),
-        "share_of_plans": asdict(found.share) if found is not None and found.share is not None else None,
+        "share_of_plans": None if found is None else _bounded(found.share),
+        "share_of_time": None if found is None else _bounded(found.share_of_time),
         "rest_verdict": None if found is None else found.rest_verdict.value,
         "blocks": 0 if found is None else found.blocks,
         "wall_s": attributed.wall_s,
@@ -156,6 +158,10 @@ def _attribution(attributed: AttributionResult | None) -> dict[str, Any] | None:
         "needs_check": attributed.needs_check,
         "not_measured": attribution_failure(attributed) or None,
     }
+
+
+def _bounded(value: BoundedValue | None) -> dict[str, float] | None:
+    return None if value is None else asdict(value)
 
 
 def _arm(answer: Answer, index: int) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from pgversus.answers.answer import Answer, AttributionResult, StudyAnswer
 from pgversus.answers.plans import ComparedPlans, restoration_of
 from pgversus.plans.levels import PlanLevel
 from pgversus.plans.sentences import headline, sentences
+from pgversus.records.plans import RemainingDifference
 from pgversus.report.plans import override_text, statement_text, statistics_note, times
 from pgversus.report.sentences import metric_text, not_begun, percent_of_confidence
 from pgversus.report.values import sure_counters
@@ -92,9 +93,7 @@ def _claim(answer: Answer, result: ContenderResult, changed: Sequence[ComparedPl
     # All plans may be the same and only execute differently.
     words = _GOES if all(one.difference.is_same_plan for one in changed) else _IS
     if attributed is not None and attributed.found is not None:
-        effect = _measured(
-            labels, result.verdict, answer.analysis.metric, attributed.found, attributed.restoration, words
-        )
+        effect = _measured(answer, result, attributed.found, _restored(answer, result, attributed, changed), words)
         check = _("CHECK the caveats in {folder}.", folder=attributed.results) if attributed.needs_check else ""
         return together(check, effect, _("The measurement took {duration}.", duration=duration(attributed.wall_s)))
     return together(_(words.differ, **labels), _not_measured(answer, result, changed, labels))
@@ -144,7 +143,30 @@ def _not_measured(
             "on {contender}. A study file can name a rewrite that restores them.",
             **labels,
         )
-    return _("The effect of the plans was not measured.")
+    if restoration_of(changed, workload) is None:
+        return _("The effect of the plans was not measured: no settings were searched for that restore the plans.")
+    return _("The effect of the plans was not measured: the run ended before it.")
+
+
+def _restored(
+    answer: Answer, result: ContenderResult, attributed: AttributionResult, changed: Sequence[ComparedPlans]
+) -> str:
+    """Return what restored the baseline's plans, and what still differs: `enable_sort = off (except for sorts)`."""
+    if answer.comparison.arms[result.contender].workload.rewrite is not None:
+        return attributed.restoration
+    left = {one.undone_by.but_for for one in changed if one.undone_by is not None and one.undone_by.but_for is not None}
+    exceptions = [_(words) for difference, words in _EXCEPT_FOR.items() if difference in left]
+    if not exceptions:
+        return attributed.restoration
+    return _(
+        "{restoration} (except for {exceptions})", restoration=attributed.restoration, exceptions=listed(exceptions)
+    )
+
+
+_EXCEPT_FOR = {
+    RemainingDifference.SORTS: N_("sorts"),
+    RemainingDifference.BATCHES: N_("the number of batches"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,20 +213,33 @@ _MOSTLY, _ALL_BUT_ALL = 0.5, 0.9
 """Lower bounds of the plans' share from which plans are called the main cause, and the cause."""
 
 
-def _measured(
-    labels: Mapping[str, str], verdict: Verdict, metric: Metric, found: Attribution, restoration: str, words: _Phrases
-) -> str:
+def _measured(answer: Answer, result: ContenderResult, found: Attribution, restoration: str, words: _Phrases) -> str:
     """Return the measured effect of the plans. restoration: what restored the baseline's plans."""
-    is_as_judged = (found.whole.value > 1) is (verdict is Verdict.FASTER)
+    labels = {
+        "baseline": answer.comparison.baseline.label,
+        "contender": answer.comparison.arms[result.contender].label,
+    }
+    verdict, confirmation = result.verdict, _confirmation(result.verdict, found)
     # A verdict without a difference has no cause.
-    is_cause = found.share is not None and found.share.low >= _MOSTLY and is_as_judged and verdict in DIFFERENT
+    is_cause = found.share is not None and found.share.low >= _MOSTLY and not confirmation and verdict in DIFFERENT
     if is_cause and found.share is not None:
         causes = words.cause if found.share.low >= _ALL_BUT_ALL else words.mostly
         restored = _(words.restored, restoration=restoration, **labels)
         begin = _("{cause}: {restored}.", cause=_(causes[verdict], **labels), restored=restored)
     else:
         begin = _("{restored}.", restored=_(words.begins_restored, restoration=restoration, **labels))
-    return together(begin, _parts(found), _seconds(metric, found))
+    return together(begin, _parts(found), _seconds(answer.analysis.metric, found), confirmation)
+
+
+def _confirmation(verdict: Verdict, found: Attribution) -> str:
+    """Return that the total of this measurement does not agree with the verdict; empty if it does."""
+    if verdict not in DIFFERENT:
+        return ""
+    if found.whole.low <= 1 <= found.whole.high:
+        return _("This measurement by itself does not confirm the verdict: its total may be no difference.")
+    if (found.whole.value > 1) is (verdict is Verdict.FASTER):
+        return ""
+    return _("CHECK: this measurement contradicts the verdict.")
 
 
 def _parts(found: Attribution) -> str:
@@ -213,7 +248,7 @@ def _parts(found: Attribution) -> str:
         "Measured in {number} block: {whole} in total = {plans} from plans x {rest} from everything else",
         "Measured in {number} blocks: {whole} in total = {plans} from plans x {rest} from everything else",
         found.blocks,
-        whole=factor(found.whole.value),
+        whole=_factor(found.whole),
         plans=_factor(found.plans),
         rest=_factor(found.rest),
     )
@@ -229,22 +264,28 @@ def _parts(found: Attribution) -> str:
     )
 
 
-def _seconds(metric: Metric, found: Attribution) -> str:
-    plans, whole, rest = _saved(found.plans_s), _saved(found.whole_s), _(_REST[found.rest_verdict])
-    if metric is Metric.TPS:
-        return _(
-            "Per transaction: {plans} by plans, {whole} in total; {rest}.",
-            plans=plans,
-            whole=whole,
-            rest=rest,
-        )
+def _share_of_time(found: Attribution) -> str:
+    """Return the share of the plans in the time, if it differs from the one on the log scale; empty otherwise."""
+    if found.share is None or found.share_of_time is None:
+        return ""
+    share = percent(found.share_of_time.value)
+    if share == percent(found.share.value):
+        return ""
     return _(
-        "{metric}: {plans} by plans, {whole} in total; {rest}.",
-        metric=metric_text(metric),
-        plans=plans,
-        whole=whole,
-        rest=rest,
+        "In time, where the part that is removed first counts more, plans account for {share}; on the log scale the "
+        "order does not matter.",
+        share=share,
     )
+
+
+def _seconds(metric: Metric, found: Attribution) -> str:
+    shown = {"plans": _saved(found.plans_s), "whole": _saved(found.whole_s), "rest": _(_REST[found.rest_verdict])}
+    seconds = (
+        _("Per transaction: {plans} by plans, {whole} in total; {rest}.", **shown)
+        if metric is Metric.TPS
+        else _("{metric}: {plans} by plans, {whole} in total; {rest}.", metric=metric_text(metric), **shown)
+    )
+    return together(seconds, _share_of_time(found))
 
 
 def _same_plans(answer: Answer, result: ContenderResult, labels: Mapping[str, str]) -> str:

@@ -47,6 +47,8 @@ class Attribution:
     """Time saved by the contender; the sum of the two parts, with the rest measured with the old plans."""
     plans_s: BoundedValue
     rest_s: BoundedValue
+    share_of_time: BoundedValue | None
+    """Share of the plans in the time saved, on which the order matters: they are removed first. None like the share."""
     rest_verdict: Verdict
     """The verdict for the contender with the old plans against the baseline: the effect of everything else."""
     blocks: int
@@ -69,14 +71,16 @@ def attribution(analysis: Analysis, clients: int) -> Attribution | None:
     # The contender's time is the unit.
     new_s = clients / contender_value.value if metric is Metric.TPS else contender_value.value
     whole = box.bounds_of(lambda x, y: x + y)
+    is_sure = whole.low > 0 or whole.high < 0
     return Attribution(
         whole=box.bounds_of(lambda x, y: math.exp(x + y)),
         plans=box.bounds_of(lambda x, _: math.exp(x)),
         rest=box.bounds_of(lambda _, y: math.exp(y)),
-        share=box.bounds_of(lambda x, y: x / (x + y)) if whole.low > 0 or whole.high < 0 else None,
+        share=box.bounds_of(lambda x, y: x / (x + y)) if is_sure else None,
         whole_s=box.bounds_of(lambda x, y: new_s * math.expm1(x + y)),
         plans_s=box.bounds_of(lambda x, _: new_s * math.expm1(x)),
         rest_s=box.bounds_of(lambda x, y: new_s * math.exp(x) * math.expm1(y)),
+        share_of_time=box.bounds_of(lambda x, y: math.expm1(x) / math.expm1(x + y)) if is_sure else None,
         rest_verdict=_turned(analysis.result_of(BASELINE_AGAIN).verdict),
         blocks=min(result.blocks for result in analysis.results),
     )

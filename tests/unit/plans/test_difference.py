@@ -309,12 +309,40 @@ def test_facts_of_a_single_parallel_process_are_ignored() -> None:
     assert changed(sorted_by("quicksort"), sorted_by("top-N heapsort")).level is PlanLevel.IDENTICAL
 
 
+def test_a_sort_on_disk_has_a_size_but_no_memory() -> None:
+    in_memory = node("Sort", scan("t"), Sort_Space_Type="Memory", Sort_Space_Used=12_000)
+    assert ChangeKind.MEMORY not in kinds(changed(in_memory, in_memory | {"Sort Space Type": "Disk"}))
+
+
 def test_a_spill_is_reported_only_at_its_node() -> None:
     def tree(blocks: int) -> dict[str, Any]:
         spilled = {"Temp_Written_Blocks": blocks}
         return node("Aggregate", node("Sort", scan("t", Temp_Written_Blocks=0), **spilled), **spilled)
 
     assert sentences(changed(tree(9), tree(0))) == ["Sort no longer writes temporary files (it wrote 9 blocks)"]
+
+
+@pytest.mark.parametrize(
+    ("op", "was", "now"),
+    [
+        ("Hash", {"Peak_Memory_Usage": 12_000}, {"Peak_Memory_Usage": 3_000}),
+        (
+            "Sort",
+            {"Sort_Space_Type": "Memory", "Sort_Space_Used": 12_000},
+            {"Sort_Space_Type": "Memory", "Sort_Space_Used": 3_000},
+        ),
+    ],
+)
+def test_different_memory_of_the_same_node_is_reported(op: str, was: dict[str, Any], now: dict[str, Any]) -> None:
+    def tree(amounts: dict[str, Any], loops: int = 1) -> dict[str, Any]:
+        return node(op, scan("t"), **amounts) | {"Actual Loops": loops}
+
+    found = changed(tree(was), tree(now))
+    assert (found.level, found.is_same_plan) == (PlanLevel.WORK, True)
+    assert sentences(found) == [f"{op} used 12.3 MB of memory, now 3.07 MB"]
+    assert changed(tree(was), tree(was)).level is PlanLevel.IDENTICAL
+    # EXPLAIN reports one of several executions.
+    assert ChangeKind.MEMORY not in kinds(changed(tree(was), tree(now, loops=3)))
 
 
 @pytest.mark.parametrize(

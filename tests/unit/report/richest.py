@@ -326,6 +326,7 @@ def _attributed(share: tuple[float, float, float] | None, rest: Verdict, *, is_f
         plans_s=BoundedValue(value=sign * 2.5, low=2.0, high=3.0),
         rest_s=BoundedValue(value=0.001, low=-0.002, high=0.004),
         share=None if share is None else BoundedValue(value=share[0], low=share[1], high=share[2]),
+        share_of_time=None if share is None else BoundedValue(value=share[0] / 2, low=share[1] / 2, high=share[2]),
         rest_verdict=rest,
         blocks=1 if share is None else 8,
     )

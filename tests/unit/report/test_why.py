@@ -7,7 +7,7 @@ import pytest
 
 from pgversus.answers.answer import Answer, AttributionResult
 from pgversus.answers.plans import compared
-from pgversus.records.plans import CapturedPlans
+from pgversus.records.plans import CapturedPlans, RemainingDifference
 from pgversus.records.trials import Block
 from pgversus.report.json_document import document
 from pgversus.report.markdown import markdown
@@ -44,6 +44,7 @@ def attributed(share: tuple[float, float, float] | None, rest: Verdict = Verdict
         plans_s=BoundedValue(value=0.058 * value, low=0.05, high=0.07),
         rest_s=BoundedValue(value=0.001, low=-0.002, high=0.004),
         share=None if share is None else BoundedValue(value=share[0], low=share[1], high=share[2]),
+        share_of_time=None if share is None else BoundedValue(value=share[0] + 0.01, low=share[1], high=share[2]),
         rest_verdict=rest,
         blocks=8,
     )
@@ -64,8 +65,11 @@ def claim(of: Answer) -> str:
     [
         ((0.98, 0.93, 1.03), "17.8 is faster because of its plans: with enable_x = off, 17.8 uses the plans of 16.12."),
         ((0.7, 0.55, 0.9), "17.8 is faster mostly because of its plans: with enable_x = off"),
-        ((0.2, -0.1, 0.6), "With enable_x = off, 17.8 uses the plans of 16.12. Measured in 8 blocks: 6x in total"),
-        (None, "With enable_x = off, 17.8 uses the plans of 16.12. Measured in 8 blocks: 6x in total"),
+        (
+            (0.2, -0.1, 0.6),
+            "With enable_x = off, 17.8 uses the plans of 16.12. Measured in 8 blocks: 6x [5.5x, 6.5x] in total",
+        ),
+        (None, "With enable_x = off, 17.8 uses the plans of 16.12. Measured in 8 blocks: 6x [5.5x, 6.5x] in total"),
     ],
 )
 def test_because_is_used_only_for_a_measured_cause(share: tuple[float, float, float] | None, begins: str) -> None:
@@ -76,17 +80,23 @@ def test_because_is_used_only_for_a_measured_cause(share: tuple[float, float, fl
 
 def test_the_parts_are_stated_as_factors_and_as_time_per_transaction() -> None:
     reported = claim(with_plans(cases.faster(), UNDONE, attributed((0.98, 0.93, 1.03))))
-    assert "in 8 blocks: 6x in total = 5x [4.5x, 5.5x] from plans x 1.2x [1.1x, 1.3x] from everything else" in reported
+    assert (
+        "in 8 blocks: 6x [5.5x, 6.5x] in total = 5x [4.5x, 5.5x] from plans x 1.2x [1.1x, 1.3x] from everything else"
+        in reported
+    )
     assert "Plans account for 98.0 % of the change on the log scale (95 % CI 93.0 % to 103 %)" in reported
     assert "Per transaction: 56.8 ms saved by plans, 58 ms saved in total" in reported
-    assert reported.endswith("other changes make no difference that matters. The measurement took 1 min 1 s.")
+    assert "In time, where the part that is removed first counts more, plans account for 99.0 %;" in reported
+    assert "other changes make no difference that matters" in reported
+    assert reported.endswith("The measurement took 1 min 1 s.")
 
 
 @pytest.mark.parametrize(
     ("of", "plans", "more", "words"),
     [
         (cases.faster(), CHANGED, None, "no settings were found that restore the plans of 16.12 on 17.8. A study file"),
-        (cases.faster(), UNDONE, None, "The effect of the plans was not measured."),
+        (cases.faster(), UNDONE, None, "The effect of the plans was not measured: the run ended before it."),
+        (cases.faster(), replace(CHANGED, is_searched=False), None, "no settings were searched for that restore"),
         (cases.faster(), UNDONE, failed("no room"), "The effect of the plans was not measured: no room."),
         (cases.undecided(), UNDONE, None, "was not measured: the comparison is undecided"),
         (cases.undecided(), SAME, None, "17.8 uses the same plans as 16.12."),
@@ -99,6 +109,31 @@ def test_without_a_measurement_no_cause_is_claimed(
     reported = claim(with_plans(of, plans, more))
     assert words in reported
     assert "because" not in reported
+
+
+@pytest.mark.parametrize(
+    ("whole", "words"),
+    [
+        ((0.8, 0.7, 0.9), "CHECK: this measurement contradicts the verdict."),
+        ((1.1, 0.9, 1.3), "This measurement by itself does not confirm the verdict: its total may be no difference."),
+    ],
+)
+def test_a_measurement_that_does_not_agree_with_the_verdict_says_so(
+    whole: tuple[float, float, float], words: str
+) -> None:
+    one = attributed((0.98, 0.93, 1.03))
+    assert one.found is not None
+    other = replace(one.found, whole=BoundedValue(value=whole[0], low=whole[1], high=whole[2]))
+    reported = claim(with_plans(cases.faster(), UNDONE, replace(one, found=other)))
+    assert words in reported
+    assert "because of its plans" not in reported
+    assert words not in claim(with_plans(cases.faster(), UNDONE, one))
+
+
+def test_what_still_differs_from_the_old_plans_is_named() -> None:
+    near = plans_of(OLD, NEW, undone_by=replace(OFF, but_for=RemainingDifference.SORTS))
+    reported = claim(with_plans(cases.faster(), near, attributed((0.98, 0.93, 1.03))))
+    assert "with enable_x = off (except for sorts), 17.8 uses the plans of 16.12" in reported
 
 
 def counted(blocks: Sequence[Block]) -> list[Block]:

@@ -39,7 +39,9 @@ def test_without_noise_the_parts_are_exact() -> None:
     assert (found.whole_s.value, found.plans_s.value, found.rest_s.value) == pytest.approx((0.057, 0.056, 0.001))
     assert found.share is not None
     assert (found.whole.value, found.plans.value, found.rest.value) == pytest.approx((58, 57, 58 / 57))
+    assert found.share_of_time is not None
     assert found.share.value == pytest.approx(math.log(57) / math.log(58))
+    assert found.share_of_time.value == pytest.approx(56 / 57)
     assert found.blocks == BLOCKS
 
 
