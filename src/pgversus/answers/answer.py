@@ -1,6 +1,6 @@
 """The answer to a study as data, computed once: the input of every report, which words it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -138,8 +138,8 @@ class Answer:
     """The results folder."""
     plans: Callable[[], PlansAnswer | None] = _no_plans
     """Returns the compared plans, computed on first use; None if none were captured."""
-    latencies: Callable[[], Mapping[int, LatencyHistogram]] = dict
-    """Returns latencies by arm, over all its blocks; read on first use."""
+    latencies: Callable[[], Mapping[int, Sequence[LatencyHistogram]]] = dict
+    """Returns the latencies of each block by arm; read on first use."""
     attributed: Mapping[int, AttributionResult] = field(default_factory=dict)
     """By contender, if its plans have changed and can be restored."""
     days: tuple[str, str] | None = None

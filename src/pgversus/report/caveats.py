@@ -113,8 +113,7 @@ SENTENCES = {
         "conditions changed during the measurement"
     ),
     "few-for-percentile": N_(
-        "no interval for {percentiles}: a block had only {fewest} transactions of an arm, and {percentile} needs "
-        "{needed}"
+        "no {percentiles}: a block had only {fewest} transactions of an arm, and {percentile} needs {needed}"
     ),
     "interrupted": N_("interrupted: the verdicts are preliminary"),
 }

@@ -18,7 +18,7 @@ from pgversus.report.plans import plans_document
 from pgversus.report.published import PublishedRatio, published_ratios
 from pgversus.report.sentences import answer_sentences, unanswered_text
 from pgversus.report.study_answer import study_sentences
-from pgversus.report.values import dropped_trials, medians
+from pgversus.report.values import dropped_trials
 from pgversus.report.verdicts import VerdictOn, verdict_on
 from pgversus.report.why import attribution_failure
 from pgversus.stats.analysis import ContenderResult, Estimate
@@ -115,6 +115,7 @@ def _verdict(answer: Answer, result: ContenderResult) -> dict[str, Any]:
         "verdict": row.verdict.value,
         "validity": validity(answer, result).value,
         "caveats": list(row.caveats),
+        "values": _paired_values(result, answer.analysis.metric),
         "ratios": _estimates(result.ratios),
         **_steps("step_ratios", result.ratios),
         "counter_ratios": {
@@ -130,11 +131,15 @@ def _verdict(answer: Answer, result: ContenderResult) -> dict[str, Any]:
     }
 
 
+def _paired_values(result: ContenderResult, metric: Metric) -> dict[str, float] | None:
+    """Return the values of both arms, whose quotient is the ratio; None without them."""
+    values = result.paired_values.get(metric)
+    return None if values is None else {"baseline": values[0], "contender": values[1]}
+
+
 def _sensitivity(answer: Answer, result: ContenderResult) -> dict[str, Any]:
-    """Return the spread of blocks, the smallest detectable difference, and medians over blocks with both arms."""
-    middle = medians(answer, result)
+    """Return the spread of blocks, the smallest detectable difference, and the number of dropped trials."""
     return {
-        "medians": None if middle is None else {"baseline": middle[0], "contender": middle[1]},
         **asdict(sensitivity(answer, result)),
         "dropped_trials": dropped_trials(answer, result),
     }

@@ -149,7 +149,12 @@ def _verdict_cells(answer: Answer, arm: int, form: Form) -> list[RenderableType]
     result = answer.analysis.result_of(arm)
     shown = form(result.ratios.get(answer.analysis.metric))
     change = shown.value and (MARKS.get(result.verdict) or shown.value)
-    return [change, shown.interval, Text(verdict_word(result.verdict), style=STYLES[result.verdict])]
+    verdict = verdict_word(result.verdict)
+    if result.blocks < len(answer.blocks):
+        # The value of the baseline is over all its blocks, so the ratio is not the quotient of the two values shown.
+        blocks, every = result.blocks, len(answer.blocks)
+        verdict = _("{verdict} ({blocks} of {every} blocks)", verdict=verdict, blocks=blocks, every=every)
+    return [change, shown.interval, Text(verdict, style=STYLES[result.verdict])]
 
 
 def _value_cell(estimate: Estimate | None, show: Callable[[float], str]) -> str:
@@ -171,6 +176,8 @@ def _by_arm(answer: Answer, head: str, quantities: Mapping[str, Quantity], form:
     rows = terminal_table(head, *(arm.label for arm in arms), *against)
     for name, quantity in quantities.items():
         values = [_value_cell(answer.analysis.arm_values[arm.index].get(quantity), latency) for arm in arms]
+        if not any(values):
+            continue
         ratio = answer.analysis.results[0].ratios.get(quantity)
         rows.add_row(Text(name), *values, *([form(ratio).value] if against else []))
     return rows

@@ -144,7 +144,7 @@ def _verdict_table(answer: Answer) -> Table:
         value = answer.analysis.arm_values[arm.index].get(first)
         cells: list[RenderableType] = [Text(arm.label), *_value_cells(value, partial(value_text, first))]
         if arm.index == BASELINE:
-            cells += ["", "", "", ""]
+            cells += ["", "", "", str(sum(block.has(BASELINE) for block in answer.blocks))]
         else:
             cells += _result_cells(answer, answer.analysis.result_of(arm.index))
         rows.add_row(*cells)
@@ -178,6 +178,8 @@ def _latency_table(answer: Answer, *, is_open_loop: bool) -> Table:
     against = _("vs {baseline}", baseline=comparison.baseline.label)
     rows = terminal_table(head, "", "", against, interval_heading())
     for metric in LATENCIES:
+        if not any(metric in values for values in answer.analysis.arm_values):
+            continue
         name = _(metric.short)
         space = " " * (_WIDTH_OF_LATENCY - cell_len(name))
         for arm in comparison.arms:

@@ -7,8 +7,6 @@ follow, which explain a difference or accompany it.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, zip_longest
-from math import fsum
-from statistics import median
 
 from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.records.preparation import RUNNING_SERVER
@@ -324,7 +322,8 @@ def tps_table(answer: StudyAnswer) -> TpsTable | None:
 
 TIME_HEADS = (N_("trials"), N_("mean"), N_("min"), N_("difference"), N_("ratio"))
 TIMES_NOTE = N_(
-    "times: means and differences are arithmetic, as in published tables; the ratio is the mean of the per-block ratios"
+    "times: means are geometric, over the blocks of an arm; difference and ratio are those of the blocks that include "
+    "both arms"
 )
 """Both are untranslated."""
 
@@ -337,8 +336,8 @@ class TimeRow:
     arm: str
     """Followed by the step, if the row is for a step."""
     cells: tuple[str, ...]
-    """In the order of TIME_HEADS. The difference of the means and the estimated ratio are relative to the baseline,
-    over the blocks with both arms."""
+    """In the order of TIME_HEADS. The difference of the means and their quotient are relative to the baseline, over
+    the blocks with both arms."""
 
 
 def time_rows(answer: StudyAnswer) -> list[TimeRow]:
@@ -354,36 +353,32 @@ def _quantities(one: Answer) -> Iterator[Quantity]:
 
 def _rows(one: Answer, quantity: Quantity) -> Iterator[TimeRow]:
     for arm in one.comparison.arms:
-        times = [time for (time,) in _times(one, quantity, arm.index)]
+        times, mean = _times(one, quantity, arm.index), one.analysis.arm_values[arm.index].get(quantity)
         yield TimeRow(
             context=one.context.label,
             arm=f"{arm.label}, {quantity.step}" if isinstance(quantity, StepTime) else arm.label,
             cells=(
                 str(len(times)),
-                latency(_mean(times)) if times else "",
+                latency(mean.value) if mean else "",
                 latency(min(times)) if times else "",
                 *(("", "") if arm.index == BASELINE else _against(one, quantity, arm.index)),
             ),
         )
 
 
-def _times(one: Answer, quantity: Quantity, *arms: int) -> list[tuple[float, ...]]:
-    """Return the times of these arms, for each block with values for all of them."""
-    blocks = (block for block in one.blocks if block.has(*arms))
-    found = (tuple(block.trials[arm].value(quantity) for arm in arms) for block in blocks)
-    return [tuple(time for time in times if time is not None) for times in found if None not in times]
-
-
-def _mean(values: Sequence[float]) -> float:
-    return fsum(values) / len(values)
+def _times(one: Answer, quantity: Quantity, arm: int) -> list[float]:
+    """Return the times of an arm, one per block."""
+    found = (block.trials[arm].value(quantity) for block in one.blocks if block.has(arm))
+    return [time for time in found if time is not None]
 
 
 def _against(one: Answer, quantity: Quantity, arm: int) -> tuple[str, str]:
     """Return difference and ratio relative to the baseline."""
-    times, ratio = _times(one, quantity, BASELINE, arm), one.analysis.result_of(arm).ratios.get(quantity)
-    if not times or ratio is None:
+    result = one.analysis.result_of(arm)
+    values, ratio = result.paired_values.get(quantity), result.ratios.get(quantity)
+    if values is None or ratio is None:
         return "", ""
-    seconds = _mean([theirs - ours for ours, theirs in times])
+    seconds = values[1] - values[0]
     return f"{'-' if seconds < 0 else '+'}{latency(abs(seconds))}", significant(ratio.value)
 
 
@@ -436,18 +431,6 @@ def _short(name: str) -> str:
 
 def _shown(found: int | None) -> str:
     return "" if found is None else size(found)
-
-
-def medians(answer: Answer, result: ContenderResult) -> tuple[float, float] | None:
-    """Return the medians of baseline and contender over the blocks with both, for the judged metric, in its unit.
-
-    None if no block has values for both.
-    """
-    metric, arms = answer.analysis.metric, (BASELINE, result.contender)
-    blocks = [block for block in answer.blocks if block.has(*arms)]
-    values = [tuple(block.trials[arm].value(metric) for arm in arms) for block in blocks]
-    pairs = [(ours, theirs) for ours, theirs in values if ours is not None and theirs is not None]
-    return (median(ours for ours, _unused in pairs), median(theirs for _unused, theirs in pairs)) if pairs else None
 
 
 def dropped_trials(answer: Answer, result: ContenderResult) -> int:

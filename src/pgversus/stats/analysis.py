@@ -62,7 +62,7 @@ class Estimate:
 
     value: float
     low: float | None
-    """None if no bound is valid: too few blocks, too few transactions, or a maximum."""
+    """None if no bound is valid: too few blocks, or a maximum."""
     high: float | None
     n: int
     """Number of blocks."""
@@ -92,7 +92,8 @@ class ContenderResult:
     interval: Interval
     """Of this log ratio."""
     ratios: Mapping[Quantity, Estimate]
-    """Contender / baseline for each quantity that has a ratio; empty for an invalid contender."""
+    """Contender / baseline for each quantity that has a ratio; empty for an invalid contender. Percentiles have none
+    if a block has too few transactions for them."""
     paired_values: Mapping[Quantity, tuple[float, float]]
     """Values of baseline and contender in blocks that hold both, whose quotient is the ratio. `Analysis.arm_values`
     uses all blocks of an arm; a baseline may have more if another contender needed them."""
@@ -221,6 +222,8 @@ def _contender(
         logs = paired_log_values(samples, quantity, BASELINE, contender)
         if logs is None or not all(map(math.isfinite, logs)):
             return None
+        if not _is_supported(samples, quantity, (BASELINE, contender)):
+            return None
         return math.exp(logs[0]), math.exp(logs[1])
 
     paired = [block for block in samples.blocks if block.has(BASELINE, contender)]
@@ -255,12 +258,14 @@ def bounds_of(
     estimate: LogEstimate, samples: Samples, quantity: Quantity, rule: LookRule, arms: tuple[int, ...]
 ) -> Interval:
     """Return the interval of an estimate for these arms; unbounded with too few blocks or transactions."""
-    if not rule.may_look(estimate.n):
-        return UNBOUNDED
-    q = quantity.quantile
-    if q is not None and not quantile_is_supported(samples, q, arms):
+    if not rule.may_look(estimate.n) or not _is_supported(samples, quantity, arms):
         return UNBOUNDED
     return interval(estimate, rule)
+
+
+def _is_supported(samples: Samples, quantity: Quantity, arms: tuple[int, ...]) -> bool:
+    """Return whether every block with these arms has enough transactions for the quantity."""
+    return quantity.quantile is None or quantile_is_supported(samples, quantity.quantile, arms)
 
 
 def _estimate(
@@ -268,6 +273,9 @@ def _estimate(
 ) -> Estimate | None:
     if log is None or not abs(log.point) < FARTHEST:
         # Nothing was measured, or the value is too small for a float.
+        return None
+    if not _is_supported(samples, quantity, arms):
+        # One or two transactions would decide it.
         return None
     bounds = bounds_of(log, samples, quantity, rule, arms)
     low, high = ratio_bounds(bounds)

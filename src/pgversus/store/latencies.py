@@ -1,4 +1,4 @@
-"""Latency distributions: merged over all blocks of an arm, and quantiles of trials that have no column.
+"""Latency distributions of the blocks of an arm, and quantiles of trials that have no column.
 
 The schema has a column for each quantile that existed when it was fixed; later ones are read from the histograms.
 """
@@ -6,13 +6,13 @@ The schema has a column for each quantile that existed when it was fixed; later 
 import math
 import sqlite3
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 import numpy as np
 from pydantic import Field, TypeAdapter
 
-from pgversus.records.trials import BIN_WIDTH, LatencyHistogram, merge
+from pgversus.records.trials import BIN_WIDTH, LatencyHistogram
 from pgversus.store.rows import Number, Place, read_rows
 from pgversus.study.metrics import QUANTILES
 
@@ -28,8 +28,10 @@ _OF_ALL_TRIALS = "SELECT context, block, arm, first_bin, counts FROM latency_his
 _ALL = "SELECT block, arm, first_bin, counts FROM latency_histogram WHERE context = ? ORDER BY block, arm"
 
 
-def read_latencies(database: sqlite3.Connection, context: int, *, arms: int) -> Mapping[int, LatencyHistogram]:
-    """Return the latencies by arm, in order, omitting arms without any.
+def read_latencies(
+    database: sqlite3.Connection, context: int, *, arms: int
+) -> Mapping[int, Sequence[LatencyHistogram]]:
+    """Return the latencies of each block by arm, in order, omitting arms and blocks without any.
 
     arms: number of arms in the context. ValueError for damaged data.
     """
@@ -37,9 +39,9 @@ def read_latencies(database: sqlite3.Connection, context: int, *, arms: int) -> 
     for _, arm, first_bin, text in read_rows(database, _ALL, _ROWS, key=2, parameter=context):
         if arm >= arms:
             raise ValueError(f"latencies of an arm that context {context} does not have")
-        found[arm].append(_histogram(first_bin, text))
-    merged = {arm: merge(histograms) for arm, histograms in sorted(found.items())}
-    return {arm: histogram for arm, histogram in merged.items() if histogram.total}
+        if (histogram := _histogram(first_bin, text)).total:
+            found[arm].append(histogram)
+    return dict(sorted(found.items()))
 
 
 def read_other_quantiles(database: sqlite3.Connection) -> Mapping[tuple[int, int, int], Mapping[float, float]]:

@@ -10,7 +10,7 @@ import sqlite3
 import stat
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, partial
@@ -284,8 +284,8 @@ class StoredContext:
     plans: Callable[[], CapturedPlans | None]
     """Read on demand, since the plans of thousands of contexts are most of the file; None if none were captured.
     StoreError if they can no longer be read."""
-    latencies: Callable[[], Mapping[int, LatencyHistogram]]
-    """By arm, over all blocks; read on demand for the same reason."""
+    latencies: Callable[[], Mapping[int, Sequence[LatencyHistogram]]]
+    """Of each block, by arm; read on demand for the same reason."""
     is_checked: bool
     """Whether rows were compared or plans sampled under load."""
     days: tuple[str, str] | None = None

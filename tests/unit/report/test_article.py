@@ -81,7 +81,8 @@ def test_two_arms_under_one_load_show_tps_latency_ratio_interval_verdict_and_pub
 
 def test_several_arms_or_loads_show_counts_and_latencies_of_each() -> None:
     one = answer(
-        [rate_block(n, 100.0 + n, 110.0 - n, 120.0) for n in range(1, 7)], comparison(("15", "16", "17"), workload=LOAD)
+        [rate_block(n, 100.0 + n, 110.0 - n, 120.0, transactions=500) for n in range(1, 7)],
+        comparison(("15", "16", "17"), workload=LOAD),
     )
     study = placed((one, [("load", "c1")]), (one, [("load", "c24")]))
     (case,) = cases(study)

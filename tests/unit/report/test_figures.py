@@ -7,7 +7,7 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from statistics import fmean, median, stdev
+from statistics import fmean, geometric_mean, stdev
 from typing import Any
 
 import pytest
@@ -80,7 +80,7 @@ def test_stored_results_have_the_figures_of_earlier_versions(answer: StudyAnswer
                 assert row[name] == value
 
 
-def test_ratios_intervals_medians_and_noise_match_the_trials(
+def test_ratios_intervals_values_and_noise_match_the_trials(
     answer: StudyAnswer, verdicts: list[dict[str, Any]]
 ) -> None:
     trials, text = contexts(answer), read_page(page_html(answer)).text
@@ -97,13 +97,13 @@ def test_ratios_intervals_medians_and_noise_match_the_trials(
         assert verdict["high"] == pytest.approx(math.exp(middle + width), rel=1e-7)
         assert verdict["spread_of_blocks"] == pytest.approx(math.expm1(stdev(logs)), rel=1e-9)
         assert verdict["smallest_difference"] == pytest.approx(math.expm1(width + 0.8416 * error), rel=1e-6)
-        medians = [median(pair[side] for pair in pairs) for side in (0, 1)]
-        assert list(verdict["medians"].values()) == pytest.approx(medians, rel=1e-12)
+        means = [geometric_mean(pair[side] for pair in pairs) for side in (0, 1)]
+        assert list(verdict["values"].values()) == pytest.approx(means, rel=1e-12)
         # The page shows the same numbers.
         shown = ratio_texts(*(math.exp(log) for log in (middle, middle - width, middle + width)))
         assert shown.value in text
         assert shown.interval in text
-        assert " → ".join(value_text(metric, value) for value in medians) in text
+        assert " → ".join(value_text(metric, value) for value in means) in text
         assert f"±{percent(math.expm1(stdev(logs)))}" in text
         assert percent_above(math.expm1(width + 0.8416 * error)) in text
 

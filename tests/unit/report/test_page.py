@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from statistics import median
+from statistics import geometric_mean
 from typing import Any
 
 import pytest
@@ -15,7 +15,6 @@ import pytest
 from pgversus.answers.answer import Answer, StudyAnswer, Unanswered
 from pgversus.records.plans import StatementName
 from pgversus.records.preparation import RUNNING_SERVER
-from pgversus.records.trials import LatencyHistogram, merge
 from pgversus.report.charts.export import study_charts
 from pgversus.report.html import data_text, inlined
 from pgversus.report.json_document import study_document
@@ -26,7 +25,7 @@ from pgversus.report.sentences import contender_sentence
 from pgversus.report.values import value_text
 from pgversus.stats.confidence import Verdict
 from pgversus.study.design import Design, StopReason
-from pgversus.study.metrics import Metric
+from pgversus.study.metrics import QUANTILES, Metric
 from pgversus.study.settings import Setting
 from pgversus.study.study import Invocation, StudyKind
 from pgversus.study.workload import PgbenchWorkload, Script
@@ -44,10 +43,10 @@ HOSTILE = "</script><script>window.pwned=1</script><img src=x onerror=window.pwn
 
 def with_latencies(one: Answer) -> Answer:
     """Return the answer with the latency distributions of its own trials, as read back."""
-    found: dict[int, LatencyHistogram] = {}
-    for arm in range(len(one.comparison.arms)):
-        histograms = [block.trials[arm].histogram for block in one.blocks if block.has(arm)]
-        found[arm] = merge(histograms)
+    found = {
+        arm: [block.trials[arm].histogram for block in one.blocks if block.has(arm)]
+        for arm in range(len(one.comparison.arms))
+    }
     return replace(one, latencies=lambda: found)
 
 
@@ -210,13 +209,13 @@ def value_of(one: Answer, trial: Any) -> float:
     return float(min(trial.histogram.quantile(0.95), trial.latency_max_s))
 
 
-def test_every_median_of_the_page_equals_that_of_the_document_and_of_the_trials(page: Page) -> None:
+def test_the_quotient_of_the_values_of_a_verdict_is_its_ratio(page: Page) -> None:
     whole = study()
     for verdict, one in zip(study_document(whole)["verdicts"], whole.answers, strict=True):
-        values = [[value_of(one, block.trials[arm]) for block in one.blocks] for arm in (0, 1)]
-        assert verdict["medians"] == {"baseline": median(values[0]), "contender": median(values[1])}
-        shown = " → ".join(value_text(one.analysis.metric, value) for value in verdict["medians"].values())
-        assert shown in page.text
+        means = [geometric_mean(value_of(one, block.trials[arm]) for block in one.blocks) for arm in (0, 1)]
+        assert list(verdict["values"].values()) == pytest.approx(means)
+        assert verdict["values"]["contender"] / verdict["values"]["baseline"] == pytest.approx(verdict["ratio"])
+        assert " → ".join(value_text(one.analysis.metric, value) for value in means) in page.text
 
 
 def test_every_trial_is_drawn_relative_to_its_arms_mean(page: Page) -> None:
@@ -231,23 +230,29 @@ def test_every_trial_is_drawn_relative_to_its_arms_mean(page: Page) -> None:
                 assert drawn[block.number, arm.label] == pytest.approx(value / mean, abs=1e-5)
 
 
-def test_percentiles_are_computed_from_all_transactions(page: Page) -> None:
-    one = study().answers[4]
+def test_a_percentile_of_the_chart_is_the_one_of_the_tables(page: Page) -> None:
+    whole = study()
+    one = whole.answers[4]
     name = next(name for name in page.data if name.startswith(f"data-latency-{one.context.number}-"))
-    rows = [row for row in rows_of(page, name) if row.get("series") == "17.8"]
-    counts: dict[int, int] = {}
-    for block in one.blocks:
-        histogram = block.trials[1].histogram
-        for number, count in enumerate(histogram.counts.tolist(), start=histogram.first_bin):
-            counts[number] = counts.get(number, 0) + count
-    for row in rows:
-        q = 1 - 10 ** -row["nines"]
-        below, place = 0, min(counts)
-        while below + counts.get(place, 0) < q * sum(counts.values()) - 1e-6:
-            below += counts.get(place, 0)
-            place += 1
-        # Within the 1 % bin that contains that transaction.
-        assert 1.01**place * 0.999 <= 1000 * row["ms"] <= 1.01 ** (place + 1) * 1.001
+    drawn = set()
+    for arm in one.comparison.arms:
+        blocks = [block.trials[arm.index] for block in one.blocks]
+        for row in rows_of(page, name):
+            if row.get("series") != arm.label:
+                continue
+            q = 1 - 10 ** -row["nines"]
+            mean = geometric_mean(trial.histogram.quantile(q) for trial in blocks)
+            assert row["ms"] == pytest.approx(1000 * mean, rel=1e-6)
+            for metric, quantile in QUANTILES.items():
+                if quantile == pytest.approx(q):
+                    shown = one.analysis.arm_values[arm.index][metric].value
+                    assert row["ms"] == pytest.approx(1000 * shown, rel=1e-6)
+                    drawn.add((arm.index, metric))
+    values = one.analysis.arm_values
+    assert drawn == {(arm, metric) for arm in range(len(values)) for metric in QUANTILES if metric in values[arm]}
+    assert Metric.LATENCY_P95 in values[0]
+    # 400 transactions in a block are too few for it.
+    assert Metric.LATENCY_P99 not in values[0]
 
 
 @pytest.mark.slow

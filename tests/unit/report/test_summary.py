@@ -11,6 +11,7 @@ from pgversus.report.summary import print_sentences, print_summary
 from pgversus.report.values import value_text
 from pgversus.study.metrics import Metric
 from pgversus.study.study import StudyKind, StudyMetadata
+from tests.builders import answer, comparison, rate_block
 from tests.unit.report.cases import CASES
 
 SCREEN = 40
@@ -70,6 +71,22 @@ def test_an_arm_is_shown_with_the_range_of_its_blocks() -> None:
     values = [block.trials[0].tps for block in answer.blocks]
     (row,) = [line for line in arms_table(answer) if line.startswith("16.12 ")]
     assert f"{value_text(Metric.TPS, min(values))} to {value_text(Metric.TPS, max(values))}" in row
+
+
+def test_a_ratio_from_fewer_blocks_than_the_baseline_has_says_so() -> None:
+    blocks = [rate_block(n, 100.0 + n % 2, 150.0, 120.0 if n <= 4 else None) for n in range(1, 7)]
+    lines = arms_table(answer(blocks, comparison(("15", "16", "17"))))
+    (full,) = [line for line in lines if line.startswith("16 ")]
+    (short,) = [line for line in lines if line.startswith("17 ")]
+    assert full.endswith("faster")
+    assert short.endswith("faster (4 of 6 blocks)")
+
+
+@pytest.mark.parametrize(("transactions", "shown"), [(100, {"p50", "p95"}), (500, {"p50", "p95", "p99"})])
+def test_percentiles_are_shown_only_from_enough_transactions(transactions: int, shown: set[str]) -> None:
+    blocks = [rate_block(n, 100.0, 110.0, transactions=transactions) for n in range(1, 7)]
+    names = {line.split()[0] for line in summary(answer(blocks)).splitlines() if line.strip()}
+    assert names & {"p50", "p95", "p99"} == shown
 
 
 def test_quiet_prints_only_the_sentence() -> None:

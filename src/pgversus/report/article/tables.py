@@ -1,7 +1,6 @@
 """Tables of an article: loads, operations, and the metric over numeric levels."""
 
-from collections.abc import Callable, Iterator, Sequence
-from math import fsum
+from collections.abc import Iterator, Sequence
 
 from pgversus.answers.answer import Answer
 from pgversus.report.article.figures import (
@@ -125,8 +124,8 @@ def operation_tables(case: Case, known: Published) -> Iterator[str]:
         yield capped(both, [row for one, arm in pairs for row in _minimums(case, one, arm)], names=names)
     yield paragraph(
         _(
-            "Means and differences are arithmetic, over the blocks that include both servers. The ratio next to a "
-            "mean is the mean of the per-block ratios. The interval and the verdict refer to this ratio."
+            "Means are geometric, over the blocks that include both servers, so their quotient is the ratio, which the "
+            "interval and the verdict refer to."
         )
     )
 
@@ -137,8 +136,9 @@ def _means(case: Case, one: Answer, arm: Arm, known: Published) -> Iterator[Sequ
         is_whole = quantity is Metric.TIME
         _unused, _unused, verdict = ratio_cells(one, arm.index)
         published, agreement = _published(known, one, arm)
+        means = one.analysis.result_of(arm.index).paired_values.get(quantity)
         yield (
-            *_cells(case, one, arm, quantity, _mean),
+            *_cells(case, one, arm, quantity, means),
             "" if ratio is None else f"{significant(_PERCENT * ratio.value)} %",
             interval_text(ratio, _PERCENT, " %"),
             *((verdict, published, agreement) if is_whole else ("", "", "")),
@@ -148,24 +148,21 @@ def _means(case: Case, one: Answer, arm: Arm, known: Published) -> Iterator[Sequ
 def _minimums(case: Case, one: Answer, arm: Arm) -> Iterator[Sequence[str]]:
     for quantity in _quantities(one):
         times = _times(one, quantity, arm.index)
-        ratio = min(new for _unused, new in times) / min(old for old, _unused in times) if times else None
-        ratio_text = "" if ratio is None else f"{significant(_PERCENT * ratio)} %"
-        yield *_cells(case, one, arm, quantity, min), ratio_text
+        least = (min(old for old, _unused in times), min(new for _unused, new in times)) if times else None
+        ratio_text = f"{significant(_PERCENT * least[1] / least[0])} %" if least else ""
+        yield *_cells(case, one, arm, quantity, least), ratio_text
 
 
-def _cells(
-    case: Case, one: Answer, arm: Arm, quantity: Quantity, summarise: Callable[[Sequence[float]], float]
-) -> Iterator[str]:
+def _cells(case: Case, one: Answer, arm: Arm, quantity: Quantity, seconds: tuple[float, float] | None) -> Iterator[str]:
     """Yield the factors, the number of trials, the times of baseline and contender, and the difference."""
     yield from (level(one, factor) for factor in case.factors)
     if len(_quantities(one)) > 1:
         yield quantity.step if isinstance(quantity, StepTime) else _("all steps")
-    times = _times(one, quantity, arm.index)
-    yield str(len(times))
-    if not times:
+    yield str(len(_times(one, quantity, arm.index)))
+    if seconds is None:
         yield from ("", "", "")
         return
-    old, new = (_MS * summarise([pair[side] for pair in times]) for side in (0, 1))
+    old, new = (_MS * value for value in seconds)
     yield from (significant(old, 5), significant(new, 5), _signed(new - old))
 
 
@@ -195,10 +192,6 @@ def _times(one: Answer, quantity: Quantity, arm: int) -> list[tuple[float, float
             if old is not None and new is not None:
                 found.append((old, new))
     return found
-
-
-def _mean(values: Sequence[float]) -> float:
-    return fsum(values) / len(values)
 
 
 def amount_tables(case: Case, known: Published) -> Iterator[str]:

@@ -1,9 +1,10 @@
 """Charts of measurements: latency percentiles, trials in run order, and numeric levels."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, fsum, log
+from statistics import geometric_mean
 from typing import Any
 
 from pgversus.answers.answer import Answer
@@ -38,9 +39,7 @@ _LABELLED = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
 
 def latency_chart(one: Answer) -> Chart | None:
     """Return the latency chart of one context under load; None if no distribution was stored, or with too many arms."""
-    found = one.latencies()
-    arms = {arm: histogram for arm, histogram in found.items() if histogram.total}
-    points = {arm: _percentiles(histogram) for arm, histogram in arms.items()}
+    points = {arm: _percentiles(histograms) for arm, histograms in one.latencies().items()}
     if not any(points.values()) or len(points) > MOST_SERIES:
         return None
     labels = {arm: one.comparison.arms[arm].label for arm in points}
@@ -50,8 +49,9 @@ def latency_chart(one: Answer) -> Chart | None:
         name=chart_name("latency", str(one.context.number), one.context.label),
         title=_("Latency percentiles: {place}", place=place),
         description=_(
-            "One line per arm: transaction latency over all its blocks, from the median on the left to the slowest "
-            "transactions on the right. A percentile is drawn only if enough transactions lie beyond it."
+            "One line per arm: transaction latency, from the median on the left to the slowest transactions on the "
+            "right. As in the tables, a percentile is the mean of its blocks, and is shown only if every block has "
+            "enough transactions beyond it."
         ),
         specification=sized(_specification_of_percentiles(points, labels)),
         heads=(_("arm"), *(_name(q) for q in shown)),
@@ -59,9 +59,14 @@ def latency_chart(one: Answer) -> Chart | None:
     )
 
 
-def _percentiles(histogram: LatencyHistogram) -> dict[float, float]:
-    """Return latencies in seconds by quantile, for quantiles with enough transactions."""
-    return {q: histogram.quantile(q) for q in _QUANTILES if histogram.total >= transactions_for_quantile(q)}
+def _percentiles(blocks: Sequence[LatencyHistogram]) -> dict[float, float]:
+    """Return latencies in seconds by quantile, for quantiles with enough transactions in every block."""
+    fewest = min((histogram.total for histogram in blocks), default=0)
+    return {
+        q: geometric_mean(histogram.quantile(q) for histogram in blocks)
+        for q in _QUANTILES
+        if fewest >= transactions_for_quantile(q)
+    }
 
 
 def _name(q: float) -> str:

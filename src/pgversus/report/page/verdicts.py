@@ -13,7 +13,7 @@ from pgversus.report.overview import RankedVerdict
 from pgversus.report.sentences import contender_sentence
 from pgversus.report.size import size_advice
 from pgversus.report.study_answer import unfinished_lines
-from pgversus.report.values import dropped_trials, medians, value_text
+from pgversus.report.values import dropped_trials
 from pgversus.report.verdicts import VerdictRow, verdict_row
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.confidence import Verdict
@@ -67,7 +67,6 @@ class VerdictLine:
     row: VerdictRow
     sign: str
     forest: Forest | None
-    medians: tuple[str, str]
     used: int
     """Number of trials of both arms."""
     dropped: int
@@ -157,12 +156,11 @@ def _domain(placed: Sequence[RankedVerdict]) -> tuple[float, float]:
 def _line(one: RankedVerdict, domain: tuple[float, float]) -> VerdictLine:
     answer, result = one.answer, one.result
     margin, metric = answer.comparison.design.margin, answer.analysis.metric
-    ratio, middle = result.ratios.get(metric), medians(answer, result)
+    ratio = result.ratios.get(metric)
     return VerdictLine(
         row=verdict_row(answer, result),
         sign=SIGNS[result.verdict],
         forest=_forest(ratio.value, ratio.low, ratio.high, margin, domain) if ratio else None,
-        medians=(value_text(metric, middle[0]), value_text(metric, middle[1])) if middle else ("", ""),
         used=2 * result.blocks,
         dropped=dropped_trials(answer, result),
         margin=f"±{percent(margin)}",
