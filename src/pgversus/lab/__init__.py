@@ -16,6 +16,7 @@ runner.py              the first run of a workload, counters, failures of the ho
 load_runner.py         contexts measured by pgbench: the first load, then windows
 load_windows.py        windows that are runs of pgbench, warm or cold
 slices.py              windows that are slices of a longer run of pgbench
+slice_session.py       that run, stopped except during its windows, and the places of its processes
 operation_runner.py    contexts measured as an operation
 results_writer.py      what a run writes, and when
 plan_capture.py        plans of the measured statements

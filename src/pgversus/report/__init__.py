@@ -7,7 +7,8 @@ size.py           how well the size of a difference is known
 advice.py         what to do next, once for all undecided verdicts
 study_answer.py   the one answer to a study
 overview.py       overview of a study: rows, order of verdicts, caveats
-values.py         metrics, counters, latencies, times and sizes as rows
+values.py         metrics and counters as rows
+arm_tables.py     tps, latencies, times and sizes of every arm as rows
 sweeps.py         numeric levels: lines, plateaus, maps of two factors
 why.py            why a contender differs, from plans and counters
 plans.py          compared plans: document, trees side by side, settings that restore a plan

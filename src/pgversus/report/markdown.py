@@ -7,22 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from pgversus.answers.answer import StudyAnswer
 from pgversus.answers.plans import ComparedPlans, PlansAnswer
 from pgversus.plans.sentences import headline, sentences
+from pgversus.report.arm_tables import HEADS, TIME_HEADS, TIMES_NOTE, ArmValuesRow, SizeTable, TimeRow, TpsTable
 from pgversus.report.plans import NOTHING_COMPARED, override_text, plan_lines, plan_warnings, statement_text, times
 from pgversus.report.published import NOTHING_PUBLISHED, PublishedRatio, agreement_text, published_cells
 from pgversus.report.sentences import interval_heading
 from pgversus.report.study_page import study_page
 from pgversus.report.sweeps import HeatMap
-from pgversus.report.values import (
-    COUNTERS_NOTE,
-    HEADS,
-    TIME_HEADS,
-    TIMES_NOTE,
-    ArmValuesRow,
-    PlacedQuantityRow,
-    SizeTable,
-    TimeRow,
-    TpsTable,
-)
+from pgversus.report.values import COUNTERS_NOTE, PlacedQuantityRow
 from pgversus.report.verdicts import VerdictRow
 from pgversus.report.why import Explanation
 from pgversus.text.redaction import visible

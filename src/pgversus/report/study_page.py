@@ -3,6 +3,16 @@
 from dataclasses import dataclass
 
 from pgversus.answers.answer import StudyAnswer
+from pgversus.report.arm_tables import (
+    ArmValuesRow,
+    SizeTable,
+    TimeRow,
+    TpsTable,
+    arm_value_rows,
+    size_tables,
+    time_rows,
+    tps_table,
+)
 from pgversus.report.methodology import study_lines
 from pgversus.report.overview import (
     MOST_ROWS,
@@ -14,19 +24,7 @@ from pgversus.report.overview import (
 from pgversus.report.published import PublishedRatio, published_ratios
 from pgversus.report.study_answer import study_sentences
 from pgversus.report.sweeps import HeatMap, heat_maps
-from pgversus.report.values import (
-    ArmValuesRow,
-    PlacedQuantityRow,
-    SizeTable,
-    TimeRow,
-    TpsTable,
-    arm_value_rows,
-    size_tables,
-    study_quantity_rows,
-    time_rows,
-    tps_table,
-    unreported_metrics,
-)
+from pgversus.report.values import PlacedQuantityRow, study_quantity_rows, unreported_metrics
 from pgversus.report.verdicts import VerdictRow
 from pgversus.report.why import Explanation, study_why
 from pgversus.text.translation import _

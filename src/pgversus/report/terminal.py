@@ -11,6 +11,16 @@ from rich.table import Table
 from rich.text import Text
 
 from pgversus.answers.answer import Answer, StudyAnswer
+from pgversus.report.arm_tables import (
+    HEADS,
+    TIME_HEADS,
+    TIMES_NOTE,
+    ArmValuesRow,
+    SizeTable,
+    TimeRow,
+    TpsTable,
+    size_tables,
+)
 from pgversus.report.caveats import caveat_text
 from pgversus.report.methodology import comparison_lines
 from pgversus.report.published import (
@@ -23,21 +33,7 @@ from pgversus.report.published import (
 from pgversus.report.sentences import answer_sentences, interval_heading, metric_text
 from pgversus.report.study_page import StudyPage, study_page
 from pgversus.report.sweeps import HeatCell, HeatMap, heat_colour
-from pgversus.report.values import (
-    COUNTERS_NOTE,
-    HEADS,
-    TIME_HEADS,
-    TIMES_NOTE,
-    ArmValuesRow,
-    PlacedQuantityRow,
-    QuantityRow,
-    SizeTable,
-    TimeRow,
-    TpsTable,
-    quantity_rows,
-    size_tables,
-    value_text,
-)
+from pgversus.report.values import COUNTERS_NOTE, PlacedQuantityRow, QuantityRow, quantity_rows, value_text
 from pgversus.report.verdicts import MARKS, VerdictRow, verdict_word
 from pgversus.report.why import Explanation, why_of
 from pgversus.stats.analysis import ContenderResult, Estimate

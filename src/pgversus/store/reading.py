@@ -1,17 +1,7 @@
-"""Reading results: the same objects that were written, without raw output and histograms.
+"""Reading results: the same objects that were written, without raw output and histograms."""
 
-A results file may be untrusted: nothing in it is executed, and reading it terminates. pgversus reads only tables of the
-form of schema.sql, without triggers. Views, including those of schema.sql, are for SQL queries by users and are never
-read here.
-"""
-
-import os
-import sqlite3
-import stat
-import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import chain
@@ -19,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter
 
 from pgversus.records.plans import CapturedPlans
 from pgversus.records.preparation import Preparation
@@ -28,186 +18,14 @@ from pgversus.stats.counters import Columns
 from pgversus.stats.lazy import LazyValue
 from pgversus.store.codec import CONTEXT, PREPARATION, STEPS, STUDY, ContextFact, fact_of, selected
 from pgversus.store.counters import array_size, counter_names, counter_rows
-from pgversus.store.folder import FILE_NAME, SCHEMA_VERSION, unreadable
 from pgversus.store.invariants import check_context, check_preparation, check_study
 from pgversus.store.latencies import QUANTILE_COLUMNS, read_latencies, read_other_quantiles
 from pgversus.store.plans import checked_contexts, read_plans
+from pgversus.store.results_file import ResultsFile, opened
 from pgversus.store.rows import Count, Number, Place, Seconds, read_chunks, read_rows
 from pgversus.study.study import Context, StudyMetadata
 from pgversus.text.documents import document_without_secrets
 from pgversus.text.redaction import message_without_secrets
-
-_KEYS: Mapping[str, tuple[str, ...]] = {
-    "schema": (),
-    "fact": (),
-    "context": ("context",),
-    "arm": ("context", "arm"),
-    "preparation": ("context",),
-    "block": ("context", "block"),
-    "trial": ("context", "block", "arm"),
-    "latency_histogram": ("context", "block", "arm"),
-    "window": ("context", "block", "arm", "round"),
-    "counter_name": ("position",),
-    "explained_arm": ("context", "arm"),
-    "plan": ("context", "arm", "statement"),
-}
-"""The primary key of every table: rows are read in its order without sorting."""
-_LATER = frozenset({"explained_arm", "plan"})
-"""Tables of plans, which older results lack."""
-_MOST_OBJECTS = 1000
-"""Tables, indexes and views; schema.sql creates 25."""
-_LEAST_S, _BYTES_PER_S = 20.0, 1e6
-"""The time limit of reading: a minimum, and a second for so many bytes. A hundred thousand trials take two seconds."""
-_STEPS = 1000
-"""Instructions of SQLite's virtual machine between two checks of the clock."""
-_SOME_BYTES = 2**20
-_LONGEST_VALUE = 10**9
-"""The default limit of SQLite."""
-_LONGEST_WORDS = 300
-_BESIDE = ("-wal", "-shm", "-journal")
-
-
-class ResultsFile(sqlite3.Connection):
-    """An open results file."""
-
-    size: int = 0
-    """Size in bytes, including its WAL."""
-
-
-@contextmanager
-def opened(folder: Path) -> Iterator[ResultsFile]:
-    """Open the results in a folder for reading, in one transaction.
-
-    StoreError if there are none or they are of an unknown format or damaged; it also replaces sqlite3.Error, ValueError
-    and RecursionError raised in the block.
-    """
-    try:
-        size = _checked_size(folder)
-        with closing(sqlite3.connect(_uri(folder), uri=True, isolation_level=None, factory=ResultsFile)) as database:
-            database.size = size
-            _bound(database)
-            # One snapshot of the database: a run may be adding blocks meanwhile.
-            database.execute("BEGIN")
-            check_schema(database)
-            yield database
-    except OSError as error:
-        raise unreadable(folder, error.strerror or error) from error
-    except (sqlite3.Error, ValueError) as error:
-        raise unreadable(folder, _error_text(error)) from error
-    except RecursionError as error:
-        raise unreadable(folder, "a document is nested too deeply") from error
-
-
-def check_to_write(folder: Path) -> None:
-    """Raise ValueError or OSError if opening these results for writing would affect another file.
-
-    SQLite writes its WAL next to the file, whatever exists under that name. A rollback journal names files that are
-    removed when it is played back; results never have one.
-    """
-    _checked_size(folder)
-    if (folder / FILE_NAME).is_symlink():
-        raise ValueError(f"{FILE_NAME} is a symbolic link")
-    if os.path.lexists(folder / f"{FILE_NAME}-journal"):
-        raise ValueError(f"there is a {FILE_NAME}-journal, which pgversus does not create")
-
-
-def check_schema(database: sqlite3.Connection) -> None:
-    """Raise ValueError if a table of pgversus is not of the expected form, or there is a trigger."""
-    _harden(database)
-    objects = database.execute("SELECT type, name, sql FROM sqlite_master").fetchmany(_MOST_OBJECTS + 1)
-    if len(objects) > _MOST_OBJECTS:
-        raise ValueError(f"more than {_MOST_OBJECTS} tables and views")
-    tables = set()
-    for kind, name, sql in objects:
-        if kind == "trigger":
-            raise ValueError("there is a trigger, which pgversus does not create")
-        if str(name).lower() in _KEYS:
-            # SQLite stores the statement in this form, however it was typed.
-            if kind != "table" or not str(sql).startswith("CREATE TABLE "):
-                raise ValueError(f"{name} is not a table")
-            tables.add(str(name).lower())
-    for name in tables:
-        _check_columns(database, name)
-    if "schema" in tables:
-        version = database.execute("SELECT version FROM schema").fetchone()
-        if version != (SCHEMA_VERSION,):
-            raise ValueError(f"schema version {version[0] if version else 'missing'}")
-    if missing := _KEYS.keys() - _LATER - tables:
-        raise ValueError(f"no table {min(missing)}")
-
-
-def _harden(database: sqlite3.Connection) -> None:
-    # Expressions in the schema may call only harmless functions, and the positions of cells in pages are verified.
-    database.execute("PRAGMA trusted_schema = OFF")
-    database.execute("PRAGMA cell_size_check = ON")
-
-
-def _check_columns(database: sqlite3.Connection, table: str) -> None:
-    columns = database.execute(f'PRAGMA table_xinfo("{table}")').fetchall()
-    keys = sorted((place, name) for _, name, _, _, _, place, _ in columns if place)
-    if any(hidden for *_, hidden in columns) or tuple(name for _, name in keys) != _KEYS[table]:
-        raise ValueError(f"{table} is not a table of pgversus")
-
-
-def _bound(database: ResultsFile) -> None:
-    """Limit time and memory in proportion to the file: all values together cannot be longer than the file."""
-    database.execute("PRAGMA query_only = ON")
-    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(database.size + _SOME_BYTES, _LONGEST_VALUE))
-    deadline = time.monotonic() + _LEAST_S + database.size / _BYTES_PER_S
-    database.set_progress_handler(lambda: time.monotonic() > deadline, _STEPS)
-    database.text_factory = _Texts(2 * database.size + _SOME_BYTES)
-
-
-class _Texts:
-    """Decodes texts up to a total length: in a damaged file many rows may share the same bytes."""
-
-    def __init__(self, most: int) -> None:
-        self._left = most
-
-    def __call__(self, text: bytes) -> str:
-        self._left -= len(text)
-        if self._left < 0:
-            raise ValueError("more text than the file can hold")
-        return text.decode()
-
-
-def _checked_size(folder: Path) -> int:
-    """Return the size of the file and its WAL in bytes; OSError or ValueError if it is not a readable regular file."""
-    file = folder / FILE_NAME
-    try:
-        status = file.stat()
-    except FileNotFoundError:
-        raise ValueError(f"no {FILE_NAME}") from None
-    if not stat.S_ISREG(status.st_mode):
-        raise ValueError(f"{FILE_NAME} is not a regular file")
-    size = status.st_size
-    for path in (folder / f"{FILE_NAME}{end}" for end in _BESIDE):
-        # A run removes them when it ends.
-        with suppress(FileNotFoundError):
-            beside = path.lstat()
-            if not stat.S_ISREG(beside.st_mode):
-                raise ValueError(f"{path.name} is not a regular file")
-            size += beside.st_size
-    return size
-
-
-def _uri(folder: Path) -> str:
-    """Return a read-only URI: reading results of another user, or on a full disk, must work and create no files."""
-    file = (folder / FILE_NAME).absolute()
-    # Without a WAL nobody is writing; SQLite would otherwise create files even to read.
-    is_closed = not file.with_name(f"{FILE_NAME}-wal").exists()
-    return f"{file.as_uri()}?{'immutable=1' if is_closed else 'mode=ro'}"
-
-
-def _error_text(error: Exception) -> str:
-    """Return the message of an error; of several problems, the first."""
-    if isinstance(error, sqlite3.OperationalError) and str(error) == "interrupted":
-        return "reading takes too long for results of this size"
-    if isinstance(error, ValidationError):
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-    return str(error)[:_LONGEST_WORDS]
-
 
 _QUANTILES = tuple(QUANTILE_COLUMNS.values())
 _NO_QUANTILES: Mapping[float, float] = {}

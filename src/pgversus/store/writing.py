@@ -19,7 +19,7 @@ from pgversus.store.counters import counter_names, counters_blob
 from pgversus.store.folder import FILE_NAME, SCHEMA_VERSION, unwritable
 from pgversus.store.latencies import QUANTILE_COLUMNS
 from pgversus.store.plans import Row, plan_rows, plan_tables
-from pgversus.store.reading import check_schema, check_to_write
+from pgversus.store.results_file import check_schema, check_to_write
 from pgversus.study.study import Context, StudyMetadata
 from pgversus.text.documents import document_without_secrets
 from pgversus.text.redaction import code_without_secrets, message_without_secrets

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
-from pgversus.lab.slices import Placement
+from pgversus.lab.slice_session import Placement
 from pgversus.study.design import Design
 
 USABLE = os.sched_getaffinity(0)

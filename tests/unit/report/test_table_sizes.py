@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from pgversus.answers.answer import Answer
-from pgversus.report.values import SizeTable, size_tables
+from pgversus.report.arm_tables import SizeTable, size_tables
 from tests.builders import answer, comparison, rate_block, study_answer
 
 LABELS = ("4 kB", "8 kB", "16 kB")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from pgversus.errors import ExitCode, StoreError
-from pgversus.store import reading
+from pgversus.store import results_file
 from pgversus.store.folder import FILE_NAME, check_folder
 from pgversus.store.reading import read_results, read_seed
 from pgversus.store.rows import values_in
@@ -222,8 +222,8 @@ def rows_of(folder: Path, sql: str) -> list[tuple[int, ...]]:
 
 
 def test_reading_has_a_time_limit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "_LEAST_S", -1e6)
-    monkeypatch.setattr(reading, "_STEPS", 1)
+    monkeypatch.setattr(results_file, "_LEAST_S", -1e6)
+    monkeypatch.setattr(results_file, "_STEPS", 1)
     with pytest.raises(StoreError) as caught:
         read_results(folder)
     assert caught.value.found == "reading takes too long for results of this size"
@@ -231,8 +231,8 @@ def test_reading_has_a_time_limit(folder: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_values_take_no_more_memory_than_the_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All rows of a damaged file may point to the same megabytes."""
-    monkeypatch.setattr(reading, "_SOME_BYTES", -2 * (folder / FILE_NAME).stat().st_size + 2000)
-    monkeypatch.setattr(reading, "_checked_size", lambda _: (folder / FILE_NAME).stat().st_size)
+    monkeypatch.setattr(results_file, "_SOME_BYTES", -2 * (folder / FILE_NAME).stat().st_size + 2000)
+    monkeypatch.setattr(results_file, "_checked_size", lambda _: (folder / FILE_NAME).stat().st_size)
     with pytest.raises(StoreError) as caught:
         read_results(folder)
     assert caught.value.found in ("more text than the file can hold", "string or blob too big")

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from pgversus.answers.answer import StudyAnswer
+from pgversus.report.arm_tables import HEADS as VALUE_HEADS
+from pgversus.report.arm_tables import TIME_HEADS, arm_value_rows, size_tables, time_rows
 from pgversus.report.charts.export import MOST_CONTEXTS, study_charts
 from pgversus.report.charts.theme import config
 from pgversus.report.html import drawing_library, inlined, rendered_page, template_text
@@ -16,8 +18,7 @@ from pgversus.report.published import agreement_text, published_cells, published
 from pgversus.report.sentences import interval_heading, metric_text
 from pgversus.report.study_answer import joint_sentences
 from pgversus.report.sweeps import plateau_sentences
-from pgversus.report.values import HEADS as VALUE_HEADS
-from pgversus.report.values import TIME_HEADS, QuantityRow, arm_value_rows, size_tables, time_rows, unreported_metrics
+from pgversus.report.values import QuantityRow, unreported_metrics
 from pgversus.text.translation import _, listed, together
 
 
