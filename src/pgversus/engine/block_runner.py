@@ -172,6 +172,7 @@ class _Attempt:
         self._gauges: dict[int, Mapping[str, float]] = {}
         self._failures: list[FailedTrial] = []
         self._repeated_rounds = 0
+        self._may_repeat_at_all = state.may_repeat
 
     @property
     def load_has_failed(self) -> bool:
@@ -228,6 +229,7 @@ class _Attempt:
 
         All arms are repeated, so that none is favoured. A block repeats at most half as many rounds as it has, an
         operation only once; then results count as they are: on a host that is always disturbed a study must still end.
+        After three such blocks in a row nothing is repeated until a block is clean.
         Without a transaction in short windows, such as after the clock was set, there is nothing that could count.
         """
         windows = self._session(session, attempt=1)
@@ -244,7 +246,7 @@ class _Attempt:
     def _may_repeat(self, windows: Mapping[int, Sequence[Window]], attempts: int) -> bool:
         if self._failures:
             return False
-        if self._repeated_rounds < self._design.most_repeats:
+        if self._may_repeat_at_all and self._repeated_rounds < self._design.most_repeats:
             return True
         is_short = self._design.window_kind is not WindowKind.RUN
         lacks_result = any(not sum(window.transactions for window in one) for one in windows.values())

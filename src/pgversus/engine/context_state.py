@@ -20,6 +20,8 @@ from pgversus.study.design import StopReason
 from pgversus.study.study import Context
 
 MOST_FAILURES_IN_A_ROW = 3
+_USELESS_REPETITIONS = 3
+# Blocks in a row that were still disturbed after all their repetitions.
 
 
 class ContextState:
@@ -66,6 +68,11 @@ class ContextState:
         return self.comparison.design.stopping_rule.looks_once
 
     @property
+    def has_ratios(self) -> bool:
+        """Whether every open contender has been measured together with the baseline."""
+        return all(self.interim_results[arm].log_ratio is not None for arm in self.open_arms)
+
+    @property
     def shares_starts(self) -> bool:
         """Whether it may be measured on the starts of other contexts.
 
@@ -74,6 +81,19 @@ class ContextState:
         self._is_harmless = self._is_harmless and all(map(_is_harmless, self.blocks[self._seen :]))
         self._seen = len(self.blocks)
         return self._is_harmless
+
+    @property
+    def may_repeat(self) -> bool:
+        """Whether repeating disturbed rounds can still help.
+
+        Not on a host that is always disturbed, which only loses the time of the repetitions, until a block is clean.
+        """
+        useless = 0
+        for block in reversed(self.blocks):
+            if not block.is_disturbed:
+                break
+            useless += block.repeated_rounds > 0
+        return useless < _USELESS_REPETITIONS
 
     @property
     def next_rounds(self) -> int:

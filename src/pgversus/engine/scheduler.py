@@ -23,6 +23,7 @@ from pgversus.errors import DatasetError, PgversusError, ServerError, StudyError
 from pgversus.records.trials import Block
 from pgversus.study.design import StopReason
 from pgversus.study.servers import RunningServer
+from pgversus.text.units import duration
 
 
 def time_estimate(states: Sequence[ContextState], budget_s: float) -> TimeEstimate:
@@ -173,6 +174,7 @@ def run_contexts(
     """
     estimate = estimate_of_all or partial(time_estimate, states, budget_s)
     ready: set[int] = set()
+    is_hopeless = False
     is_new = not any(state.preparation for state in states)
     try:
         while open_states := [state for state in states if state.stopped is None]:
@@ -195,12 +197,39 @@ def run_contexts(
                     looks = measured.looks(measured.take(block), _left_s(budget_s, states))
                     progress.time_estimate(estimate)
                     progress.block_finished(measured.context, block, looks, measured.wall_s)
+            if not is_hopeless and (words := _hopeless(states, budget_s)):
+                is_hopeless = True
+                progress.say(words)
     except KeyboardInterrupt:
         if is_new and not ready:
             # Nothing is stored yet, so there is nothing to show.
             raise
         return StopReason.INTERRUPTED
     return _final_stop_reason(states)
+
+
+def _hopeless(states: Sequence[ContextState], budget_s: float) -> str:
+    """Return that the budget will not suffice, as soon as every open context has enough blocks to tell; else empty."""
+    waiting = [state for state in states if state.stopped is None]
+    if not waiting or any(state.is_fixed or len(state.blocks) < _TELLING or not state.has_ratios for state in waiting):
+        return ""
+    left_s, needed_s = max(0.0, _left_s(budget_s, states)), _needed_s(waiting)
+    if needed_s is None:
+        most = max(state.rule.last_look for state in waiting)
+        missing = f"{most} blocks, the most that are measured, are too few"
+    elif needed_s > _CLEARLY_MORE * left_s:
+        missing = f"about {duration(needed_s)} more are needed, and {duration(left_s)} are left"
+    else:
+        return ""
+    return (
+        f"there will be no verdict in this budget at the present noise: {missing}. Ctrl-C ends the run; the report "
+        "says what would help"
+    )
+
+
+_TELLING = 6
+# Blocks of a context from which its spread, and so its remaining time, is known well enough.
+_CLEARLY_MORE = 1.5
 
 
 def _final_stop_reason(states: Sequence[ContextState]) -> StopReason:

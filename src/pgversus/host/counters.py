@@ -5,6 +5,8 @@
 
 import os
 import re
+import time
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 import psutil
@@ -21,6 +23,37 @@ def read_host(directory: Path) -> dict[str, float]:
     CPU and pressure counters cover the whole host, even inside a container.
     """
     return _processors() | _pressures() | _disk(directory) | _throttling()
+
+
+_LEAST_S = 0.25
+"""Processor times are counted in steps of 0.01 s, so a shorter interval is too coarse."""
+
+
+@dataclass(frozen=True, slots=True)
+class OtherLoad:
+    """The processor time that other programs, and guests of a hypervisor, have used up to one moment."""
+
+    moment_s: float
+    """Monotonic."""
+    used_s: float
+    """By the whole host, without this process and its finished children."""
+
+    @classmethod
+    def now(cls) -> "OtherLoad":
+        """Read it."""
+        host, own = psutil.cpu_times(), psutil.Process().cpu_times()
+        of_host = host.user + host.nice + host.system + host.irq + host.softirq + host.steal
+        return cls(time.monotonic(), of_host - (own.user + own.system + own.children_user + own.children_system))
+
+    def share_since(self) -> float:
+        """Return the share of all processors that others have used since then, from 0 to 1.
+
+        Waits if that was less than a quarter of a second ago. A child that still runs counts as another program.
+        """
+        time.sleep(max(0.0, self.moment_s + _LEAST_S - time.monotonic()))
+        later = OtherLoad.now()
+        capacity_s = (os.cpu_count() or 1) * (later.moment_s - self.moment_s)
+        return min(1.0, max(0.0, (later.used_s - self.used_s) / capacity_s))
 
 
 def _processors() -> dict[str, float]:

@@ -18,6 +18,7 @@ from pgversus.data.snapshots import Snapshots
 from pgversus.engine.context_state import ContextState
 from pgversus.engine.progress import Progress
 from pgversus.engine.scheduler import run_parts
+from pgversus.host.counters import OtherLoad
 from pgversus.host.directories import Cache, open_cache
 from pgversus.host.facts import host_facts
 from pgversus.host.identity import ServerUser
@@ -56,6 +57,7 @@ from pgversus.study.needs import disk_bytes, parts_of
 from pgversus.study.servers import RunningServer, ServerName
 from pgversus.study.study import Invocation, Study
 from pgversus.text.redaction import without_secrets
+from pgversus.text.units import percent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +137,10 @@ def _begin_part(part: Sequence[ContextState], testbed: PostgresTestbed, cache: C
     free_up(disk_bytes(contexts) - there, cache, progress.say)
 
 
+_BUSY = 0.25
+# Twice and a half the share from which a single window counts as disturbed.
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
     """Options of a run."""
@@ -166,7 +172,7 @@ def run_study(study: Study, options: RunOptions, progress: Progress) -> StopReas
 
 
 def _run(study: Study, options: RunOptions, folder: ResultsFolder, progress: Progress) -> StopReason:
-    earlier = folder.earlier
+    earlier, other_load = folder.earlier, OtherLoad.now()
     host = host_facts(open_cache().runs)
     client = client_facts(options.client)
     if earlier is not None:
@@ -177,8 +183,10 @@ def _run(study: Study, options: RunOptions, folder: ResultsFolder, progress: Pro
     _check_client(study, options.client)
     with open_resources(study, options.user, progress, earlier) as resources, ExitStack() as stack:
         study = resources.study
+        others_share = other_load.share_since()
+        _say_if_busy(others_share, progress)
         facts = {
-            "host": host,
+            "host": {**host, "others_cpu_share": others_share},
             "client": client,
             "builds": build_facts(resources.builds),
             "asked": asdict(_invocation(study, options)),
@@ -211,6 +219,15 @@ def _run(study: Study, options: RunOptions, folder: ResultsFolder, progress: Pro
             )
             writer.keep_fact(NOT_ATTRIBUTED, attribute(study, options.results, measure_one, progress))
         return stopped
+
+
+def _say_if_busy(others_share: float, progress: Progress) -> None:
+    """Say so before anything is measured if others keep the host too busy; the user decides whether to continue."""
+    if others_share > _BUSY:
+        progress.say(
+            f"this host is too busy: {percent(others_share)} of its processors is used by other programs or guests. "
+            "Verdicts take much longer or stay undecided. Ctrl-C ends the run"
+        )
 
 
 def _invocation(study: Study, options: RunOptions) -> Invocation:

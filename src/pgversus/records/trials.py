@@ -297,6 +297,11 @@ class Block(NamedTuple):
     repeated_rounds: int = 0
     """Rounds measured again because they were disturbed; their first measurements are discarded."""
 
+    @property
+    def is_disturbed(self) -> bool:
+        """Whether some window that counts was disturbed."""
+        return any(trial.counters.get(DISTURBED_WINDOWS) for trial in self.trials.values())
+
     def has(self, *arms: int) -> bool:
         """Return whether each of these arms has a finished trial in this block."""
         return self.trials.keys() >= {*arms}

@@ -293,6 +293,22 @@ def test_on_a_host_that_is_always_disturbed_a_block_repeats_at_most_half_its_rou
     assert all(len(trial.windows) == 4 for block in ended.blocks for trial in block.trials.values())
 
 
+def test_on_a_host_that_stays_disturbed_repeating_ends_until_a_block_is_clean() -> None:
+    host = Pretended({0: 100.0, 1: 100.0}, disturbed=lambda _window: True)
+    ended = run(comparison(fixed_blocks=6), host)
+    assert [block.repeated_rounds for block in ended.blocks] == [2, 2, 2, 0, 0, 0]
+    assert all(block.is_disturbed for block in ended.blocks)
+
+    # The fifth block is clean; in the sixth and seventh only the first window is disturbed.
+    until_clean = 3 * 12 + 8
+    sixth = until_clean + 8 + 1
+    host = Pretended(
+        {0: 100.0, 1: 100.0}, disturbed=lambda window: window <= until_clean or window in (sixth, sixth + 10)
+    )
+    ended = run(comparison(fixed_blocks=7), host)
+    assert [block.repeated_rounds for block in ended.blocks] == [2, 2, 2, 0, 0, 1, 1]
+
+
 @pytest.mark.parametrize(("lasts", "repeats"), [(4, 1), (8, 2), (12, 3), (1000, 3)])
 def test_short_windows_without_a_transaction_are_repeated_up_to_three_times(lasts: int, repeats: int) -> None:
     """The clock was set: transactions are found in no window. 2 arms have 2 windows each."""
@@ -331,6 +347,45 @@ def test_the_order_is_random_and_follows_from_the_seed() -> None:
     assert journals[0] != journals[2]
     first = [block[4][1] for block in blocks_of(journals[0])]
     assert 4 <= sum(first) <= 16, "both arms open blocks"
+
+
+@pytest.mark.parametrize(
+    ("margin", "budget_s", "words"),
+    [
+        (0.0001, 1e6, "100 blocks, the most that are measured, are too few"),
+        (0.003, 120.0, "more are needed, and 48 s are left"),
+        (0.02, 1e6, None),
+    ],
+)
+def test_a_budget_without_hope_is_reported_once_soon_after_six_blocks(
+    margin: float, budget_s: float, words: str | None
+) -> None:
+    said: list[tuple[str, int]] = []
+
+    class Watching(NoProgress):
+        def say(self, line: str) -> None:
+            said.append((line, len(state.blocks)))
+
+    host = Pretended({0: 100.0, 1: 100.0})
+    requested = comparison(margin=margin, budget_s=budget_s)
+    state = ContextState(Context(number=1, levels=(), comparison=requested), 1)
+    run_contexts(
+        [state],
+        PretendedSite(host),
+        seed=3,
+        budget_s=budget_s,
+        clock=host.clock,
+        progress=Watching(),
+        keep=lambda _state, _block: None,
+        keep_preparation=lambda _state: None,
+    )
+    if words is None:
+        assert (said, state.stopped) == ([], StopReason.DECIDED)
+    else:
+        ((line, blocks),) = said
+        assert words in line
+        assert blocks in (6, 7)
+        assert state.stopped is not StopReason.DECIDED
 
 
 def test_a_large_effect_ends_at_the_first_look() -> None:

@@ -1,10 +1,17 @@
 """Counters of the host. The files in tests/data/host were captured on Linux 6.18; those of control groups in part."""
 
+import os
+import subprocess
+import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
+
+import psutil
+import pytest
 
 from pgversus.host import counters
-from pgversus.host.counters import read_host
+from pgversus.host.counters import OtherLoad, read_host
 from pgversus.stats.counters import difference
 from pgversus.study.counters import COUNTERS
 from tests.builders import DATA
@@ -75,3 +82,28 @@ def test_work_is_counted(tmp_path: Path) -> None:
 def test_a_directory_without_a_device_has_no_disk_counters(tmp_path: Path) -> None:
     assert not any(name.startswith("disk_") for name in read_host(Path("/dev/shm")))
     assert not any(name.startswith("disk_") for name in read_host(tmp_path / "vanished"))
+
+
+def test_the_load_of_others_excludes_this_process_and_its_finished_children(monkeypatch: pytest.MonkeyPatch) -> None:
+    """4 processors for 10 s: the host used 28 s, and 2 were stolen; 5 s were ours, and 1 s that of children."""
+    host = iter([SimpleNamespace(user=100, nice=0, system=20, irq=0, softirq=0, steal=3)] * 2)
+    own = iter([SimpleNamespace(user=1, system=1, children_user=0, children_system=0)])
+    monkeypatch.setattr(psutil, "cpu_times", lambda: next(host))
+    monkeypatch.setattr(psutil, "Process", lambda: SimpleNamespace(cpu_times=lambda: next(own)))
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    before = OtherLoad.now()
+    host = iter([SimpleNamespace(user=120, nice=2, system=24, irq=1, softirq=1, steal=5)])
+    own = iter([SimpleNamespace(user=4, system=3, children_user=0.5, children_system=0.5)])
+    monkeypatch.setattr(time, "monotonic", lambda: before.moment_s + 10)
+    assert before.share_since() == pytest.approx((28 + 2 - 5 - 1) / 40)
+
+
+def test_a_busy_program_is_seen_as_the_load_of_others() -> None:
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as busy:
+        try:
+            before = OtherLoad.now()
+            time.sleep(0.5)
+            share = before.share_since()
+        finally:
+            busy.kill()
+    assert share > 0.3 / (os.cpu_count() or 1)
