@@ -229,7 +229,7 @@ class _Attempt:
 
         All arms are repeated, so that none is favoured. A block repeats at most half as many rounds as it has, an
         operation only once; then results count as they are: on a host that is always disturbed a study must still end.
-        After three such blocks in a row nothing is repeated until a block is clean.
+        Repetitions that do not help are given up for a while.
         Without a transaction in short windows, such as after the clock was set, there is nothing that could count.
         """
         windows = self._session(session, attempt=1)

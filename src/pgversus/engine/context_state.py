@@ -20,8 +20,8 @@ from pgversus.study.design import StopReason
 from pgversus.study.study import Context
 
 MOST_FAILURES_IN_A_ROW = 3
-_USELESS_REPETITIONS = 3
-# Blocks in a row that were still disturbed after all their repetitions.
+_USELESS_REPETITIONS, _PAUSE_OF_REPETITIONS = 3, 5
+# Blocks in a row. Repetitions were useless if at least as many windows stayed disturbed as rounds were repeated.
 
 
 class ContextState:
@@ -68,9 +68,9 @@ class ContextState:
         return self.comparison.design.stopping_rule.looks_once
 
     @property
-    def has_ratios(self) -> bool:
-        """Whether every open contender has been measured together with the baseline."""
-        return all(self.interim_results[arm].log_ratio is not None for arm in self.open_arms)
+    def fewest_ratios(self) -> int:
+        """Blocks of an open contender that include the baseline: the minimum over all of them."""
+        return min((self.interim_results[arm].blocks for arm in self.open_arms if self.blocks), default=0)
 
     @property
     def shares_starts(self) -> bool:
@@ -86,14 +86,20 @@ class ContextState:
     def may_repeat(self) -> bool:
         """Whether repeating disturbed rounds can still help.
 
-        Not on a host that is always disturbed, which only loses the time of the repetitions, until a block is clean.
+        On a host that is always disturbed it only loses the time of the repetitions. After some useless ones it is
+        tried again when a block was clean, or once in a while.
         """
-        useless = 0
+        useless = paused = 0
         for block in reversed(self.blocks):
-            if not block.is_disturbed:
+            if not block.disturbed_windows:
                 break
-            useless += block.repeated_rounds > 0
-        return useless < _USELESS_REPETITIONS
+            if block.repeated_rounds > block.disturbed_windows:
+                break
+            if block.repeated_rounds:
+                useless += 1
+            elif not useless:
+                paused += 1
+        return useless < _USELESS_REPETITIONS or paused >= _PAUSE_OF_REPETITIONS
 
     @property
     def next_rounds(self) -> int:

@@ -210,25 +210,25 @@ def run_contexts(
 
 def _hopeless(states: Sequence[ContextState], budget_s: float) -> str:
     """Return that the budget will not suffice, as soon as every open context has enough blocks to tell; else empty."""
-    waiting = [state for state in states if state.stopped is None]
-    if not waiting or any(state.is_fixed or len(state.blocks) < _TELLING or not state.has_ratios for state in waiting):
+    waiting, left_s = [state for state in states if state.stopped is None], _left_s(budget_s, states)
+    if any(state.is_fixed or state.fewest_ratios < _TELLING for state in waiting):
         return ""
-    left_s, needed_s = max(0.0, _left_s(budget_s, states)), _needed_s(waiting)
+    if not any(state.fits_into(left_s) for state in waiting):
+        # It ends anyway, or has ended.
+        return ""
+    needed_s = _needed_s(waiting)
     if needed_s is None:
         most = max(state.rule.last_look for state in waiting)
-        missing = f"{most} blocks, the most that are measured, are too few"
+        missing = f"{most} blocks of a context, the most that are measured, are too few"
     elif needed_s > _CLEARLY_MORE * left_s:
         missing = f"about {duration(needed_s)} more are needed, and {duration(left_s)} are left"
     else:
         return ""
-    return (
-        f"there will be no verdict in this budget at the present noise: {missing}. Ctrl-C ends the run; the report "
-        "says what would help"
-    )
+    return f"at the present noise, the budget does not suffice for everything that is open: {missing}"
 
 
 _TELLING = 6
-# Blocks of a context from which its spread, and so its remaining time, is known well enough.
+# Ratios of a contender from which its spread, and so its remaining time, is known well enough.
 _CLEARLY_MORE = 1.5
 
 

@@ -138,7 +138,7 @@ def _begin_part(part: Sequence[ContextState], testbed: PostgresTestbed, cache: C
 
 
 _BUSY = 0.25
-# Twice and a half the share from which a single window counts as disturbed.
+# A multiple of the shares from which a single window counts as disturbed.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,10 +183,9 @@ def _run(study: Study, options: RunOptions, folder: ResultsFolder, progress: Pro
     _check_client(study, options.client)
     with open_resources(study, options.user, progress, earlier) as resources, ExitStack() as stack:
         study = resources.study
-        others_share = other_load.share_since()
-        _say_if_busy(others_share, progress)
+        _say_if_busy(other_load.share_since(), progress)
         facts = {
-            "host": {**host, "others_cpu_share": others_share},
+            "host": host,
             "client": client,
             "builds": build_facts(resources.builds),
             "asked": asdict(_invocation(study, options)),
@@ -225,7 +224,7 @@ def _say_if_busy(others_share: float, progress: Progress) -> None:
     """Say so before anything is measured if others keep the host too busy; the user decides whether to continue."""
     if others_share > _BUSY:
         progress.say(
-            f"this host is too busy: {percent(others_share)} of its processors is used by other programs or guests. "
+            f"this host is too busy: other programs or guests use {percent(others_share)} of its processor time. "
             "Verdicts take much longer or stay undecided. Ctrl-C ends the run"
         )
 

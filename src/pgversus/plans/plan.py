@@ -51,7 +51,7 @@ class NodeMeasurement:
     temp_blocks: float | None = None
     """Blocks written to temporary files."""
     memory_bytes: float | None = None
-    """The most memory for its rows at any time; None for a sort on disk, or if it is known for one of several loops."""
+    """The most memory for its rows at any time; None for a sort on disk, or if the node ran more than once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -298,9 +298,9 @@ class Block(NamedTuple):
     """Rounds measured again because they were disturbed; their first measurements are discarded."""
 
     @property
-    def is_disturbed(self) -> bool:
-        """Whether some window that counts was disturbed."""
-        return any(trial.counters.get(DISTURBED_WINDOWS) for trial in self.trials.values())
+    def disturbed_windows(self) -> int:
+        """Number of windows, of all arms, that count although they were disturbed."""
+        return round(sum(trial.counters.get(DISTURBED_WINDOWS, 0.0) for trial in self.trials.values()))
 
     def has(self, *arms: int) -> bool:
         """Return whether each of these arms has a finished trial in this block."""

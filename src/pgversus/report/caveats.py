@@ -113,7 +113,7 @@ SENTENCES = {
         "conditions changed during the measurement"
     ),
     "few-for-percentile": N_(
-        "no {percentiles}: a block had only {fewest} transactions of an arm, and {percentile} needs {needed}"
+        "{percentiles} not known for every arm: a block had only {fewest} transactions, and {percentile} needs {needed}"
     ),
     "interrupted": N_("interrupted: the verdicts are preliminary"),
 }

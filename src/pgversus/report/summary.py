@@ -134,6 +134,7 @@ def _arms(answer: Answer, form: Form) -> Table:
     for arm in comparison.arms:
         trials = [block.trials[arm.index] for block in answer.blocks if arm.index in block.trials]
         values = [value for trial in trials if (value := trial.value(metric)) is not None]
+        values = values if metric in answer.analysis.arm_values[arm.index] else []
         shown = [value_text(metric, value) for value in (min(values), max(values))] if values else []
         cells = [
             _value_cell(answer.analysis.arm_values[arm.index].get(metric), lambda value: value_text(metric, value)),

@@ -163,7 +163,8 @@ def _more_times(answer: Answer) -> list[RenderableType]:
     """Return the latencies of a load, or the steps of an operation that has several."""
     workload = answer.comparison.workload
     if not workload.steps:
-        return [_latency_table(answer, is_open_loop=workload.is_open_loop), Text("")]
+        latencies = _latency_table(answer, is_open_loop=workload.is_open_loop)
+        return [latencies, Text("")] if latencies.row_count else []
     return [_step_table(answer, workload.steps), Text("")] if len(workload.steps) > 1 else []
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pgversus.answers.answer import Answer, AttributionResult, StudyAnswer
-from pgversus.answers.plans import ComparedPlans, restoration_of
+from pgversus.answers.plans import ComparedPlans, changed_plans, restoration_of
 from pgversus.plans.levels import PlanLevel
 from pgversus.plans.sentences import headline, sentences
 from pgversus.records.plans import RemainingDifference
@@ -93,7 +93,7 @@ def _claim(answer: Answer, result: ContenderResult, changed: Sequence[ComparedPl
     # All plans may be the same and only execute differently.
     words = _GOES if all(one.difference.is_same_plan for one in changed) else _IS
     if attributed is not None and attributed.found is not None:
-        effect = _measured(answer, result, attributed.found, _restored(answer, result, attributed, changed), words)
+        effect = _measured(answer, result, attributed, changed, words)
         check = _("CHECK the caveats in {folder}.", folder=attributed.results) if attributed.needs_check else ""
         return together(check, effect, _("The measurement took {duration}.", duration=duration(attributed.wall_s)))
     return together(_(words.differ, **labels), _not_measured(answer, result, changed, labels))
@@ -125,6 +125,13 @@ _STOPPED = {
 }
 
 
+_WITHOUT_DIFFERENCE = {
+    Verdict.EQUIVALENT: N_("The effect of the plans was not measured: the speeds are equivalent."),
+    Verdict.UNDECIDED: N_("The effect of the plans was not measured: the comparison is undecided."),
+    Verdict.INVALID: N_("The effect of the plans was not measured: the comparison is invalid."),
+}
+
+
 def _not_measured(
     answer: Answer, result: ContenderResult, changed: Sequence[ComparedPlans], labels: Mapping[str, str]
 ) -> str:
@@ -132,10 +139,8 @@ def _not_measured(
     attributed = answer.attributed.get(result.contender)
     if attributed is not None:
         return _("The effect of the plans was not measured: {failure}.", failure=attribution_failure(attributed))
-    if result.verdict is Verdict.EQUIVALENT:
-        return _("The effect of the plans was not measured: the speeds are equivalent.")
-    if result.verdict is Verdict.UNDECIDED:
-        return _("The effect of the plans was not measured: the comparison is undecided.")
+    if result.verdict in _WITHOUT_DIFFERENCE:
+        return _(_WITHOUT_DIFFERENCE[result.verdict])
     workload = answer.comparison.arms[result.contender].workload
     if restoration_of(changed, workload) is None and all(one.is_searched for one in changed):
         return _(
@@ -144,23 +149,19 @@ def _not_measured(
             **labels,
         )
     if restoration_of(changed, workload) is None:
-        return _("The effect of the plans was not measured: no settings were searched for that restore the plans.")
-    return _("The effect of the plans was not measured: the run ended before it.")
+        return _("The effect of the plans was not measured: no search was made for settings that restore them.")
+    return _("The effect of the plans was not measured: the run ended before that, or left it out.")
 
 
-def _restored(
-    answer: Answer, result: ContenderResult, attributed: AttributionResult, changed: Sequence[ComparedPlans]
-) -> str:
-    """Return what restored the baseline's plans, and what still differs: `enable_sort = off (except for sorts)`."""
+def _with_exceptions(restored: str, answer: Answer, result: ContenderResult, changed: Sequence[ComparedPlans]) -> str:
+    """Return the sentence about restored plans, with what still differs: `..., except for sorts`."""
     if answer.comparison.arms[result.contender].workload.rewrite is not None:
-        return attributed.restoration
-    left = {one.undone_by.but_for for one in changed if one.undone_by is not None and one.undone_by.but_for is not None}
+        return restored
+    left = {one.undone_by.but_for for one in changed_plans(changed) if one.undone_by is not None}
     exceptions = [_(words) for difference, words in _EXCEPT_FOR.items() if difference in left]
     if not exceptions:
-        return attributed.restoration
-    return _(
-        "{restoration} (except for {exceptions})", restoration=attributed.restoration, exceptions=listed(exceptions)
-    )
+        return restored
+    return _("{sentence}, except for {exceptions}", sentence=restored, exceptions=listed(exceptions))
 
 
 _EXCEPT_FOR = {
@@ -213,21 +214,32 @@ _MOSTLY, _ALL_BUT_ALL = 0.5, 0.9
 """Lower bounds of the plans' share from which plans are called the main cause, and the cause."""
 
 
-def _measured(answer: Answer, result: ContenderResult, found: Attribution, restoration: str, words: _Phrases) -> str:
-    """Return the measured effect of the plans. restoration: what restored the baseline's plans."""
+def _measured(
+    answer: Answer,
+    result: ContenderResult,
+    attributed: AttributionResult,
+    changed: Sequence[ComparedPlans],
+    words: _Phrases,
+) -> str:
+    """Return the measured effect of the plans, or nothing if it is unknown."""
+    found = attributed.found
+    if found is None:
+        return ""
     labels = {
         "baseline": answer.comparison.baseline.label,
         "contender": answer.comparison.arms[result.contender].label,
+        "restoration": attributed.restoration,
     }
     verdict, confirmation = result.verdict, _confirmation(result.verdict, found)
     # A verdict without a difference has no cause.
     is_cause = found.share is not None and found.share.low >= _MOSTLY and not confirmation and verdict in DIFFERENT
     if is_cause and found.share is not None:
         causes = words.cause if found.share.low >= _ALL_BUT_ALL else words.mostly
-        restored = _(words.restored, restoration=restoration, **labels)
+        restored = _with_exceptions(_(words.restored, **labels), answer, result, changed)
         begin = _("{cause}: {restored}.", cause=_(causes[verdict], **labels), restored=restored)
     else:
-        begin = _("{restored}.", restored=_(words.begins_restored, restoration=restoration, **labels))
+        restored = _with_exceptions(_(words.begins_restored, **labels), answer, result, changed)
+        begin = _("{restored}.", restored=restored)
     return together(begin, _parts(found), _seconds(answer.analysis.metric, found), confirmation)
 
 
@@ -236,7 +248,7 @@ def _confirmation(verdict: Verdict, found: Attribution) -> str:
     if verdict not in DIFFERENT:
         return ""
     if found.whole.low <= 1 <= found.whole.high:
-        return _("This measurement by itself does not confirm the verdict: its total may be no difference.")
+        return _("This measurement alone does not confirm the verdict: its interval includes no difference.")
     if (found.whole.value > 1) is (verdict is Verdict.FASTER):
         return ""
     return _("CHECK: this measurement contradicts the verdict.")
@@ -272,8 +284,8 @@ def _share_of_time(found: Attribution) -> str:
     if share == percent(found.share.value):
         return ""
     return _(
-        "In time, where the part that is removed first counts more, plans account for {share}; on the log scale the "
-        "order does not matter.",
+        "In time, plans account for {share}. This depends on the order of the two steps (plans are the second), the "
+        "share on the log scale does not.",
         share=share,
     )
 

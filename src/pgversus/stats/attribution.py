@@ -48,7 +48,8 @@ class Attribution:
     plans_s: BoundedValue
     rest_s: BoundedValue
     share_of_time: BoundedValue | None
-    """Share of the plans in the time saved, on which the order matters: they are removed first. None like the share."""
+    """Share of the plans in the time saved, where the order matters: they are the second step, after everything else.
+    None like the share."""
     rest_verdict: Verdict
     """The verdict for the contender with the old plans against the baseline: the effect of everything else."""
     blocks: int

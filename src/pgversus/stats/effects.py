@@ -92,7 +92,7 @@ def paired_log_values(
 
 
 def quantile_is_supported(samples: Samples, q: float, arms: Iterable[int]) -> bool:
-    """Return whether every block with these arms has enough transactions of each for an interval of the quantile q."""
+    """Return whether every block with these arms has enough transactions of each for the quantile q."""
     return samples.fewest_transactions(arms) >= transactions_for_quantile(q)
 
 

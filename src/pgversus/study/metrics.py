@@ -116,5 +116,5 @@ def percentile_name(q: float) -> str:
 
 
 def transactions_for_quantile(q: float) -> int:
-    """Return the transactions per arm and block that an interval of the quantile q needs: 100 for p95, 500 for p99."""
+    """Return the transactions per arm and block that the quantile q needs: 100 for p95, 500 for p99."""
     return round(_TRANSACTIONS_BEYOND_QUANTILE / (1 - q))

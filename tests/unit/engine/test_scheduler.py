@@ -293,20 +293,29 @@ def test_on_a_host_that_is_always_disturbed_a_block_repeats_at_most_half_its_rou
     assert all(len(trial.windows) == 4 for block in ended.blocks for trial in block.trials.values())
 
 
-def test_on_a_host_that_stays_disturbed_repeating_ends_until_a_block_is_clean() -> None:
+def test_on_a_host_that_stays_disturbed_repeating_pauses() -> None:
     host = Pretended({0: 100.0, 1: 100.0}, disturbed=lambda _window: True)
-    ended = run(comparison(fixed_blocks=6), host)
-    assert [block.repeated_rounds for block in ended.blocks] == [2, 2, 2, 0, 0, 0]
-    assert all(block.is_disturbed for block in ended.blocks)
+    ended = run(comparison(fixed_blocks=10), host)
+    assert [block.repeated_rounds for block in ended.blocks] == [2, 2, 2, 0, 0, 0, 0, 0, 2, 0]
+    assert all(block.disturbed_windows == 8 for block in ended.blocks)
 
+
+def test_repeating_resumes_after_a_clean_block() -> None:
     # The fifth block is clean; in the sixth and seventh only the first window is disturbed.
     until_clean = 3 * 12 + 8
     sixth = until_clean + 8 + 1
-    host = Pretended(
-        {0: 100.0, 1: 100.0}, disturbed=lambda window: window <= until_clean or window in (sixth, sixth + 10)
-    )
+    disturbed = {*range(until_clean + 1), sixth, sixth + 10}
+    host = Pretended({0: 100.0, 1: 100.0}, disturbed=disturbed.__contains__)
     ended = run(comparison(fixed_blocks=7), host)
     assert [block.repeated_rounds for block in ended.blocks] == [2, 2, 2, 0, 0, 1, 1]
+
+
+def test_repeating_goes_on_where_it_helps() -> None:
+    """Two of eight windows are disturbed in every round that is not a repetition of a repetition."""
+    host = Pretended({0: 100.0, 1: 100.0}, disturbed=lambda window: window % 12 in (1, 5, 11))
+    ended = run(comparison(fixed_blocks=6), host)
+    assert [block.repeated_rounds for block in ended.blocks] == [2] * 6
+    assert all(block.disturbed_windows == 1 for block in ended.blocks)
 
 
 @pytest.mark.parametrize(("lasts", "repeats"), [(4, 1), (8, 2), (12, 3), (1000, 3)])
@@ -352,7 +361,7 @@ def test_the_order_is_random_and_follows_from_the_seed() -> None:
 @pytest.mark.parametrize(
     ("margin", "budget_s", "words"),
     [
-        (0.0001, 1e6, "100 blocks, the most that are measured, are too few"),
+        (0.0001, 1e6, "100 blocks of a context, the most that are measured, are too few"),
         (0.003, 120.0, "more are needed, and 48 s are left"),
         (0.02, 1e6, None),
     ],

@@ -162,7 +162,8 @@ def run_order(one: Answer) -> Chart | None:
 
 def _points(one: Answer, arm: int) -> list[_Point]:
     label, metric = one.comparison.arms[arm].label, one.analysis.metric
-    values = [(block.number, block.trials[arm].value(metric)) for block in one.blocks if block.has(arm)]
+    blocks = one.blocks if metric in one.analysis.arm_values[arm] else ()
+    values = [(block.number, block.trials[arm].value(metric)) for block in blocks if block.has(arm)]
     known = [(number, value) for number, value in values if value is not None and value > 0]
     mean = exp(fsum(log(value) for _unused, value in known) / len(known)) if known else 1.0
     points = [_Point(block=number, arm=label, value=value, share=value / mean, text="") for number, value in known]
