@@ -10,7 +10,7 @@ BUILT_FOR_TESTS := 17 17+blocksize=32 17+cassert
 # Long tests run in `make test-all` only, which clears this.
 SHORT := and not long
 
-.PHONY: help demo check docs test test-all test-quick test-unit test-live test-builds test-browser tools fuzz dist format lint types imports bench-calibration bench-habits bench-noise bench-real-noise bench-bias bench-drivers bench-writes bench-identical bench-looks bench-study bench-copies bench-builds bench-quotients bench-plans bench-faults bench catalogs clean
+.PHONY: help demo check docs test test-all test-quick test-unit test-live test-builds test-browser tools fuzz dist format lint types imports bench-calibration bench-habits bench-noise bench-real-noise bench-bias bench-drivers bench-writes bench-operations bench-identical bench-looks bench-study bench-copies bench-builds bench-quotients bench-plans bench-faults bench catalogs clean
 
 help: ## show this menu
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name text; do \
@@ -95,6 +95,9 @@ bench-bias: .venv/.installed-dev ## check that windows of every length find plan
 
 bench-writes: .venv/.installed-dev ## measure the minimum window of loads that write, on real servers (30 min, on an idle host)
 	$(BIN)/python -m benchmarks.writes
+
+bench-operations: .venv/.installed-dev ## measure what is gained by timing operations right after each other, on real servers (10 min, on an idle host)
+	$(BIN)/python -m benchmarks.operations
 
 bench-identical: .venv/.installed-dev ## measure how often identical real servers are called different (90 min, on an idle host)
 	$(BIN)/python -m benchmarks.identical

@@ -197,8 +197,7 @@ class TerminalProgress:
         if not self._is_live:
             return
         comparison = self._comparisons[context.number]
-        if phase is not Phase.MEASURE and comparison.workload.runs_once:
-            # An operation starts its server itself, so there is only one step.
+        if phase is Phase.WARM_UP and comparison.workload.runs_once:
             return
         with use_language(self._language):
             words = step_text(comparison, block, arm, phase, round_number)

@@ -92,7 +92,7 @@ def start_text(comparison: Comparison) -> str:
 def step_text(comparison: Comparison, block: int, arm: int, phase: Phase, round_number: int) -> str:
     """Return the current step, without the context."""
     label = comparison.arms[arm].label
-    if comparison.workload.runs_once:
+    if comparison.workload.runs_once and phase is Phase.MEASURE:
         return _("block {block}: running the operation on {arm}", block=block, arm=label)
     windows = comparison.design.rounds
     return _(_STEPS[phase], block=block, arm=label, window=round_number, windows=windows)

@@ -26,7 +26,7 @@ def host_facts(data_directory: Path) -> Mapping[str, str | int | float | None]:
         "cpu_model": _cpu_model(),
         "cpus": os.cpu_count(),
         "cpus_usable": len(os.sched_getaffinity(0)),
-        "memory_bytes": psutil.virtual_memory().total,
+        "memory_bytes": memory_bytes(),
         "kernel": f"{platform.system()} {platform.release()}",
         "machine": platform.machine(),
         "libc": " ".join(platform.libc_ver()),
@@ -48,6 +48,11 @@ def mount_of(path: Path) -> "psutil._ntuples.sdiskpart | None":
     place = path.resolve()
     mounts = [part for part in psutil.disk_partitions(all=True) if place.is_relative_to(part.mountpoint)]
     return max(mounts, key=lambda part: len(part.mountpoint), default=None)
+
+
+def memory_bytes() -> int:
+    """Return the size of the host's memory."""
+    return psutil.virtual_memory().total
 
 
 def shared_memory_is_small() -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pgversus.errors import PgversusError, ServerError
-from pgversus.host.facts import shared_memory_is_small
+from pgversus.host.facts import memory_bytes, shared_memory_is_small
 from pgversus.postgres import catalog
 from pgversus.postgres.cluster import Cluster, copy_cluster, remove_directory
 from pgversus.postgres.counters import CounterSession
@@ -43,6 +43,11 @@ class ArmServer(ABC):
     @abstractmethod
     def copy_is_cheap(self) -> bool:
         """Return whether fresh data are cheap enough for every block, even for a read-only load."""
+
+    @property
+    @abstractmethod
+    def copy_bytes(self) -> int:
+        """Size of a fresh copy; 0 for an external server."""
 
     @property
     @abstractmethod
@@ -92,7 +97,7 @@ class ManagedServer(ArmServer):
     ) -> None:
         super().__init__(arm)
         self._snapshot = snapshot
-        self._is_cheap = snapshot_bytes <= CHEAP_COPY_BYTES
+        self._copy_bytes = snapshot_bytes
         cluster = Cluster(build=snapshot.build, data_directory=copy, user=snapshot.user)
         self._server = Server(cluster, sockets, log, settings)
         self._log = log
@@ -110,7 +115,12 @@ class ManagedServer(ArmServer):
     @property
     def copy_is_cheap(self) -> bool:
         """Whether the snapshot is at most 1 GiB, which takes about a second to copy."""
-        return self._is_cheap
+        return self._copy_bytes <= CHEAP_COPY_BYTES
+
+    @property
+    def copy_bytes(self) -> int:
+        """Size of the snapshot."""
+        return self._copy_bytes
 
     @property
     def data_directory(self) -> Path:
@@ -175,6 +185,11 @@ class ExternalServer(ArmServer):
         return False
 
     @property
+    def copy_bytes(self) -> int:
+        """Always 0: there is no copy."""
+        return 0
+
+    @property
     def data_directory(self) -> None:
         """Always None: unknown."""
 
@@ -217,12 +232,22 @@ def server_settings(arm: Arm, common: Mapping[str, str]) -> dict[str, str]:
     return {**common, **quiet, **{setting.name: setting.value for setting in arm.settings}}
 
 
+_SHARE_OF_MEMORY = 0.25
+# For the copies of all arms in the page cache; their servers need memory as well.
+_APART = frozenset({"autovacuum", "huge_pages", "shared_buffers"})
+# With these settings of its own, a server may disturb the others while it waits, or leave them too little memory.
+
+
 class ServerSet:
     """The servers of all arms, and whether each block starts with fresh data."""
 
     def __init__(self, servers: Sequence[ArmServer]) -> None:
         self.servers = tuple(servers)
         self._copies_are_cheap = all(server.copy_is_cheap for server in servers)
+        all_bytes = sum(server.copy_bytes for server in servers)
+        are_modest = not any(setting.name in _APART for server in servers for setting in server.arm.settings)
+        self.fit_together = are_modest and self._copies_are_cheap and all_bytes <= _SHARE_OF_MEMORY * memory_bytes()
+        """Whether all may run at once on fresh copies that stay in the page cache."""
         self._in_memory: dict[int, bool] = {}
         self._written_before: dict[int, int] = {}
         self._counters: dict[int, CounterSession] = {}

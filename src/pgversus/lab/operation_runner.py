@@ -1,6 +1,7 @@
-"""A context measured as an operation: each repetition on its own copy, while no other server runs."""
+"""A context measured as an operation: each repetition on its own copy, with no other operation at the same time."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -48,29 +49,54 @@ class Repetitions:
         self._scratch = scratch
         self._cache = cache
         self._prewarms = prewarms
+        self._ready: dict[int, dict[str, float]] = {}
+        """The initial gauges of the arms whose server runs on a fresh copy."""
+
+    def prepare(self, arm: int) -> None:
+        """Start the arm's server on a fresh copy, unless it is ready; raise TrialFailedError if that fails."""
+        if arm not in self._ready:
+            with self._ending(arm):
+                self._ready[arm] = self._begin(arm, self.servers.servers[arm])
 
     def run(self, arm: int, patience_s: float, *, before: Callable[[ArmServer], None] = lambda _: None) -> Window:
-        """Run the operation on a fresh copy and verify it; raise TrialFailedError if any part fails.
+        """Run the operation on a fresh copy, verify it, and end; raise TrialFailedError if any part fails.
 
         before: called with the running server before anything is timed.
         """
-        server = self.servers.servers[arm]
-        try:
-            gauges = self._begin(arm, server)
+        self.prepare(arm)
+        with self._ending(arm):
+            server, gauges = self.servers.servers[arm], self._ready[arm]
             before(server)
-            return replace(self._timed(arm, server, patience_s), gauges=gauges)
+            window = replace(self._timed(arm, server, patience_s), gauges=gauges)
+        self.end(arm)
+        return window
+
+    @contextmanager
+    def _ending(self, arm: int) -> Iterator[None]:
+        """End the arm at any failure inside; turn one of its own into a failed trial."""
+        try:
+            yield
         except (HostError, StoreError):
+            self.end(arm)
             raise
         except PgversusError as error:
-            raise TrialFailedError(f"{error.what}: {error.found}") from error
-        finally:
             self.end(arm)
+            raise TrialFailedError(f"{error.what}: {error.found}") from error
+        except BaseException:
+            self.end(arm)
+            raise
 
     def end(self, arm: int) -> None:
         """Stop the arm's server and remove its used copy."""
+        self._ready.pop(arm, None)
         self.servers.stop(arm)
         self.servers.servers[arm].forget_copy()
         remove_directory(self._scratch)
+
+    def end_all(self) -> None:
+        """Stop every running server and remove its copy."""
+        self._ready.clear()
+        self.servers.stop_all(writes=True)
 
     def _begin(self, arm: int, server: ArmServer) -> dict[str, float]:
         """Start a server on a fresh copy with caches in the declared state, as on every arm; return initial gauges."""
@@ -126,22 +152,42 @@ class Repetitions:
 
 
 class OperationTrialRunner:
-    """The trial runner of operations: everything happens in `measure`, so that each arm has the host to itself."""
+    """The trial runner of operations.
+
+    All servers start on their copies first, then the operations run one right after the other: the speed of a shared
+    host changes within the seconds that a copy and a start take. Without room for all copies, each arm starts when its
+    turn comes.
+    """
 
     def __init__(self, repetitions: Repetitions, patience_s: float) -> None:
         self._repetitions = repetitions
         self._patience_s = patience_s
+        self._started: list[int] = []
+        self._due: list[int] = []
+        """Started arms whose operation has not run yet."""
         self._windows: dict[int, Window] = {}
 
     def start(self, arm: int) -> None:
-        """Do nothing: a server starts on a fresh copy when its turn comes."""
+        """Start a server on a fresh copy, if there is room for the copies of all arms."""
+        if self._repetitions.servers.fit_together:
+            self._repetitions.prepare(arm)
+            self._started.append(arm)
+            self._due.append(arm)
 
     def warm_up(self, arm: int, seed: int) -> Mapping[str, float]:  # noqa: ARG002 - the protocol has it
         """Do nothing: an operation runs once."""
         return {}
 
     def measure(self, arm: int, seed: int, name: str) -> None:  # noqa: ARG002 - the same
-        """Run the operation once."""
+        """Run the operation once; for a repetition, start all servers again first."""
+        if not self._due:
+            self._due = list(self._started)
+            for other in self._due:
+                # One that fails does so again when its own turn comes.
+                with suppress(TrialFailedError):
+                    self._repetitions.prepare(other)
+        if arm in self._due:
+            self._due.remove(arm)
         self._windows[arm] = self._repetitions.run(arm, self._patience_s)
 
     def collect(self, arm: int) -> Sequence[Window]:
@@ -158,7 +204,9 @@ class OperationTrialRunner:
 
     def stop_all(self) -> None:
         """Stop every running server and remove its copy."""
-        self._repetitions.servers.stop_all(writes=True)
+        self._started.clear()
+        self._due.clear()
+        self._repetitions.end_all()
 
 
 class OperationRunner:

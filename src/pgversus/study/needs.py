@@ -18,7 +18,8 @@ from pgversus.study.study import Context, Study
 from pgversus.study.windows import FirstLoad, between_s, fit_windows
 
 CHEAP_COPY_BYTES = 1024**3
-"""Larger copies of read-only loads are kept to the end; smaller ones at most as long as the same servers are used."""
+"""Larger copies of read-only loads are kept to the end; smaller ones at most as long as the same servers are used. The
+arms of an operation have copies at the same time if these are smaller."""
 _EMPTY_CLUSTER_BYTES = 45e6
 # initdb's files and the first WAL segment.
 _BYTES_PER_SCALE = 16e6
@@ -53,8 +54,8 @@ def disk_bytes(contexts: Sequence[Context]) -> float:
 def _copies_bytes(contexts: Sequence[Context]) -> float:
     """Return the peak size of copies in bytes, as if every load were read-only, which is not known beforehand.
 
-    Copies that are kept to the end all exist at once, shared by contexts on the same servers. Operations need one copy
-    at a time, that of the current arm.
+    Copies that are kept to the end all exist at once, shared by contexts on the same servers. Operations need those of
+    all arms if each is small, and otherwise one at a time.
     """
     loads = [one for one in contexts if not one.comparison.workload.runs_once]
     sets = dict.fromkeys(
@@ -69,16 +70,17 @@ def _copies_bytes(contexts: Sequence[Context]) -> float:
 
 
 def _operation_bytes(contexts: Sequence[Context]) -> float:
-    """Return the size of the largest copy used by an operation, in bytes; 0 without operations."""
-    return max(
-        (
-            _data_bytes(arm.dataset) + _WAL_BYTES
-            for context in contexts
-            if context.comparison.workload.runs_once
-            for arm in context.comparison.arms
-        ),
-        default=0.0,
-    )
+    """Return the peak size of the copies used by one operation, in bytes; 0 without operations."""
+    operations = [context.comparison.arms for context in contexts if context.comparison.workload.runs_once]
+    return max((_copies_of_operation([arm.dataset for arm in arms]) + _WAL_BYTES for arms in operations), default=0.0)
+
+
+def _copies_of_operation(datasets: Sequence[Dataset]) -> float:
+    """Return the size of the copies that exist at once; they grow one after another."""
+    sizes = [_data_bytes(dataset) for dataset in datasets]
+    # The preparation may not have doubled the data.
+    are_small = all(_data_bytes(dataset.loaded) <= CHEAP_COPY_BYTES for dataset in datasets)
+    return sum(sizes) if are_small else max(sizes)
 
 
 def _data_bytes(dataset: Dataset) -> float:

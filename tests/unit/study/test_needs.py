@@ -5,12 +5,12 @@ from dataclasses import replace
 from pgversus.study.comparison import CacheState
 from pgversus.study.dataset import Dataset, SetupFile
 from pgversus.study.design import FIRST_LOOK, Design
-from pgversus.study.needs import needs_of
+from pgversus.study.needs import disk_bytes, needs_of
 from pgversus.study.servers import RunningServer
 from pgversus.study.settings import Setting
 from pgversus.study.study import Context, Study
 from pgversus.study.workload import PgbenchWorkload, Script
-from tests.builders import comparison
+from tests.builders import comparison, vacuum
 
 WORKLOAD = PgbenchWorkload(scripts=(Script(name="q.sql", text="SELECT 1;"),))
 
@@ -86,6 +86,17 @@ def test_large_copies_of_all_contexts_are_counted() -> None:
     assert needs_of(study(10, scale=500)).disk_bytes == needs_of(study(1, scale=500)).disk_bytes
     small = [needs_of(with_settings(study(contexts), "work_mem")).disk_bytes for contexts in (1, 10)]
     assert small[0] == small[1]
+
+
+def test_small_copies_of_an_operation_exist_at_once_and_large_ones_one_by_one() -> None:
+    def of_operation(scale: int) -> float:
+        (context,) = study(1, scale=scale).contexts
+        arms = tuple(replace(arm, workload=vacuum()) for arm in context.comparison.arms)
+        return disk_bytes([replace(context, comparison=replace(context.comparison, arms=arms))])
+
+    # Two snapshots of 15 MB per unit of scale, and two copies or one, of which one grows by 1 GB of WAL.
+    assert 4 * 20 * 15e6 + 1e9 < of_operation(20) < 4 * 20 * 15e6 + 2e9
+    assert 3 * 500 * 15e6 < of_operation(500) < 4 * 500 * 15e6
 
 
 def test_arms_with_different_data_settings_are_loaded_separately() -> None:
