@@ -35,6 +35,8 @@ _NUMBERS = (
     "Actual Loops",
     "Actual Total Time",
     "Temp Written Blocks",
+    "Sort Space Used",
+    "Peak Memory Usage",
     "Shared Hit Blocks",
     "Shared Read Blocks",
     "Local Hit Blocks",

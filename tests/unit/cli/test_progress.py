@@ -434,8 +434,11 @@ def test_an_operation_shows_its_repetition_and_the_progress_of_the_server() -> N
     unbounded = replace(look(), interim_result=replace(look().interim_result, interval=UNBOUNDED))
     with watched.progress:
         watched.progress.begin_blocks(one, requested)
-        for phase in Phase:
-            watched.progress.step(one, 1, 1, phase, int(phase is Phase.MEASURE))
+        watched.progress.step(one, 1, 1, Phase.START, 0)
+        assert watched.screen[-1] == "block 1: starting 17.8"
+        watched.wait(5)
+        watched.progress.step(one, 1, 1, Phase.WARM_UP, 0)
+        watched.progress.step(one, 1, 1, Phase.MEASURE, 1)
         assert watched.screen[-1] == "block 1: running the operation on 17.8"
         watched.wait(5)
         watched.progress.doing("17.8: vacuuming indexes")
