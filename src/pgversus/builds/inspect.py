@@ -122,8 +122,8 @@ def read_manifest(directory: Path) -> Manifest | None:
     except (OSError, ValidationError):
         return None
     programs = PurePath(found.bin)
-    # Never run programs outside of the build.
-    return None if programs.is_absolute() or ".." in programs.parts else found
+    # Never run programs outside of the build; no path contains a null byte.
+    return None if programs.is_absolute() or ".." in programs.parts or "\0" in found.bin else found
 
 
 def open_to_all(directory: Path) -> None:

@@ -84,6 +84,7 @@ def test_a_removed_build_cannot_be_used(cache: Cache) -> None:
         b'{"version": ["17.8"], "bin": "bin", "sha256": "a"}',
         b'{"version": "17.8", "bin": "/usr/bin", "sha256": "a"}',
         b'{"version": "17.8", "bin": "../../bin", "sha256": "a"}',
+        b'{"version": "17.8", "bin": "bin\\u0000", "sha256": "a"}',
         b'{"version": "17.8", "bin": "bin", "sha256": "a", "files_sha256": []}',
         b'{"version": "17.8", "bin": "bin", "sha256": "a", "made_from": {"source": 1}}',
     ],
