@@ -70,7 +70,9 @@ class ContextState:
     @property
     def fewest_ratios(self) -> int:
         """Blocks of an open contender that include the baseline: the minimum over all of them."""
-        return min((self.interim_results[arm].blocks for arm in self.open_arms if self.blocks), default=0)
+        if not self.blocks:
+            return 0
+        return min((self.interim_results[arm].blocks for arm in self.open_arms), default=0)
 
     @property
     def shares_starts(self) -> bool:
