@@ -36,24 +36,33 @@ class OtherLoad:
     moment_s: float
     """Monotonic."""
     used_s: float
-    """By the whole host, without this process and its finished children."""
+    """By the whole host, without this process and all that it started."""
 
     @classmethod
     def now(cls) -> "OtherLoad":
         """Read it."""
-        host, own = psutil.cpu_times(), psutil.Process().cpu_times()
+        host, this = psutil.cpu_times(), psutil.Process()
         of_host = host.user + host.nice + host.system + host.irq + host.softirq + host.steal
-        return cls(time.monotonic(), of_host - (own.user + own.system + own.children_user + own.children_system))
+        return cls(time.monotonic(), of_host - sum(map(_used_s, (this, *this.children(recursive=True)))))
 
     def share_since(self) -> float:
         """Return the share of all processors that others have used since then, from 0 to 1.
 
-        Waits if that was less than a quarter of a second ago. A child that still runs counts as another program.
+        Waits if that was less than a quarter of a second ago.
         """
         time.sleep(max(0.0, self.moment_s + _LEAST_S - time.monotonic()))
         later = OtherLoad.now()
         capacity_s = (os.cpu_count() or 1) * (later.moment_s - self.moment_s)
         return min(1.0, max(0.0, (later.used_s - self.used_s) / capacity_s))
+
+
+def _used_s(process: psutil.Process) -> float:
+    """Return the processor time of a process and its finished children; 0 if it ended in the meantime."""
+    try:
+        used = process.cpu_times()
+    except psutil.NoSuchProcess:
+        return 0.0
+    return float(used.user + used.system + used.children_user + used.children_system)
 
 
 def _processors() -> dict[str, float]:

@@ -84,26 +84,54 @@ def test_a_directory_without_a_device_has_no_disk_counters(tmp_path: Path) -> No
     assert not any(name.startswith("disk_") for name in read_host(tmp_path / "vanished"))
 
 
-def test_the_load_of_others_excludes_this_process_and_its_finished_children(monkeypatch: pytest.MonkeyPatch) -> None:
-    """4 processors for 10 s: the host used 28 s, and 2 were stolen; 5 s were ours, and 1 s that of children."""
+def test_the_load_of_others_excludes_this_process_and_its_children(monkeypatch: pytest.MonkeyPatch) -> None:
+    """4 processors for 10 s: the host used 28 s, and 2 were stolen; 5 s were ours, and 1 s that of ended children.
+
+    A child that still runs used 3 s, and another one has ended since it was listed.
+    """
+
+    def ended() -> SimpleNamespace:
+        raise psutil.NoSuchProcess(1)
+
+    running = iter([SimpleNamespace(user=1, system=0, children_user=0, children_system=0)])
+    children = [SimpleNamespace(cpu_times=lambda: next(running)), SimpleNamespace(cpu_times=ended)]
     host = iter([SimpleNamespace(user=100, nice=0, system=20, irq=0, softirq=0, steal=3)] * 2)
     own = iter([SimpleNamespace(user=1, system=1, children_user=0, children_system=0)])
     monkeypatch.setattr(psutil, "cpu_times", lambda: next(host))
-    monkeypatch.setattr(psutil, "Process", lambda: SimpleNamespace(cpu_times=lambda: next(own)))
+    this = SimpleNamespace(cpu_times=lambda: next(own), children=lambda recursive: children if recursive else [])
+    monkeypatch.setattr(psutil, "Process", lambda: this)
     monkeypatch.setattr(os, "cpu_count", lambda: 4)
     before = OtherLoad.now()
     host = iter([SimpleNamespace(user=120, nice=2, system=24, irq=1, softirq=1, steal=5)])
     own = iter([SimpleNamespace(user=4, system=3, children_user=0.5, children_system=0.5)])
+    running = iter([SimpleNamespace(user=2, system=1, children_user=1, children_system=0)])
     monkeypatch.setattr(time, "monotonic", lambda: before.moment_s + 10)
-    assert before.share_since() == pytest.approx((28 + 2 - 5 - 1) / 40)
+    assert before.share_since() == pytest.approx((28 + 2 - 5 - 1 - 3) / 40)
 
 
-def test_a_busy_program_is_seen_as_the_load_of_others() -> None:
-    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as busy:
-        try:
-            before = OtherLoad.now()
-            time.sleep(0.5)
-            share = before.share_since()
-        finally:
-            busy.kill()
-    assert share > 0.3 / (os.cpu_count() or 1)
+BUSY = "import time\nend = time.monotonic() + 10\nwhile time.monotonic() < end: pass"
+
+
+def share_of_others() -> float:
+    before = OtherLoad.now()
+    time.sleep(0.5)
+    return before.share_since()
+
+
+def test_a_busy_program_is_seen_as_the_load_of_others_but_not_one_of_our_own() -> None:
+    processors = os.cpu_count() or 1
+    with subprocess.Popen([sys.executable, "-c", BUSY]) as own:
+        beside_own = share_of_others()
+        own.kill()
+    # An orphan is nobody's child.
+    starter = (
+        "import subprocess as s, sys\n"
+        f"print(s.Popen([sys.executable, '-c', {BUSY!r}], stdout=s.DEVNULL, stderr=s.DEVNULL).pid)"
+    )
+    started = subprocess.run([sys.executable, "-c", starter], capture_output=True, text=True, check=True)
+    try:
+        beside_other = share_of_others()
+    finally:
+        psutil.Process(int(started.stdout)).kill()
+    assert beside_other > 0.3 / processors
+    assert beside_other > beside_own + 0.2 / processors
