@@ -78,6 +78,9 @@ imports: .venv/.installed-dev ## check that imports point one way
 bench-calibration: .venv/.installed-dev ## simulate false alarms and time to verdict of the whole engine (25 min)
 	$(BIN)/python -m benchmarks.calibration
 
+bench-error-rates: .venv/.installed-dev ## simulate the error rates of percentiles, operations, cold caches and attributions (2 h)
+	$(BIN)/python -m benchmarks.error_rates
+
 bench-habits: .venv/.installed-dev ## simulate how often common methods call identical servers different (5 min)
 	$(BIN)/python -m benchmarks.habits
 
@@ -101,6 +104,9 @@ bench-operations: .venv/.installed-dev ## measure what is gained by timing opera
 
 bench-identical: .venv/.installed-dev ## measure how often identical real servers are called different (90 min, on an idle host)
 	$(BIN)/python -m benchmarks.identical
+
+bench-real: .venv/.installed-dev ## compare pgversus with common methods on real servers and known differences (1 h; run it again to continue)
+	$(BIN)/python -m benchmarks.real_methods
 
 bench-looks: .venv/.installed-dev ## compute the table of levels in stats/confidence.py, by Monte Carlo (2 min)
 	$(BIN)/python -m benchmarks.calibrate_looks

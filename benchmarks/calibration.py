@@ -111,14 +111,14 @@ def _print_bias_row(name: str, precision: float, outcomes: list[Outcome]) -> boo
 def _study(
     host: str, truth: tuple[float, ...], max_blocks: int, windows: str, seed: int, precision: float | None = None
 ) -> Outcome:
-    return simulate(host, truth, seed, max_blocks, windows=windows, precision=precision)
+    return simulate(host, truth, seed, max_blocks, design=DESIGNS[windows], precision=precision)
 
 
 def _print_row(host: str, truth: tuple[float, ...], outcomes: list[Outcome]) -> bool:
     """Print one row; return whether wrong claims or missed truths exceed the promise by more than chance allows."""
     n = len(outcomes)
     counts = Counter(outcome.verdicts[0] for outcome in outcomes)
-    wrong = sum(_is_wrong(outcome, truth) for outcome in outcomes) / n
+    wrong = sum(is_wrong(outcome, truth) for outcome in outcomes) / n
     covered = fmean(outcome.covered for outcome in outcomes)
     shares = "".join(
         f"{100 * counts[verdict] / n:8.1f}"
@@ -139,7 +139,7 @@ def most_by_chance(studies: int) -> float:
     return float(PROMISE + 3 * (PROMISE * (1 - PROMISE) / studies) ** 0.5)
 
 
-def _is_wrong(outcome: Outcome, truth: tuple[float, ...]) -> bool:
+def is_wrong(outcome: Outcome, truth: tuple[float, ...]) -> bool:
     """Return whether a study claims a difference where none exists, or one of the wrong sign, on any contender."""
     for verdict, ratio in zip(outcome.verdicts, truth, strict=True):
         if verdict is Verdict.FASTER and ratio <= 1:

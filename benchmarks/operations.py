@@ -21,6 +21,7 @@ from pgversus.study.needs import CHEAP_COPY_BYTES
 _BLOCKS = 4
 _DIRTY = "UPDATE pgbench_accounts SET abalance = abalance + 1 WHERE aid % 2 = 0;\n"
 _STUDY = f"""
+title = "VACUUM"
 compare = "server"
 [factors]
 server = ["{SERVER}", "{SERVER}"]

@@ -7,6 +7,7 @@ start. The host reports only the windows in which other guests took processors, 
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ import numpy.typing as npt
 from scipy.signal import lfilter
 
 from pgversus.records.preparation import Preparation
-from pgversus.records.trials import LatencyHistogram, Window, merge
+from pgversus.records.trials import NO_LATENCIES, LatencyHistogram, Window
 from pgversus.stats.counters import STEAL
 from pgversus.study.design import Design, WindowKind
 from pgversus.study.study import Context
@@ -44,8 +45,8 @@ _COARSE_FROM_S = 3.0
 # Slow processes move once in 5 steps: this saves time and changes no figure of the fit by more than 1 %.
 _FIRST_STEPS, _MOST_STEPS = 4000, 32_000
 # Steps drawn at once, multiples of _COARSE: few at first, because most studies are short, then doubling.
-_BASE_TPS = 10_000.0
-_NO_LATENCIES: LatencyHistogram = merge([])
+BASE_TPS = 10_000.0
+"""Throughput of the baseline on a host without noise."""
 _TREND_S = 600.0
 _COLD_PIECE_S = 1.0
 _WARM = 1e-4
@@ -132,6 +133,8 @@ HOSTS: Mapping[str, Noise] = {
     # Other guests take half of the processors for seconds; only the first host reports it.
     "stolen": Noise(**_CLOUD | _STOLEN),
     "hidden": Noise(**_CLOUD | _STOLEN, reports=False),
+    # Other guests never leave for long: nearly every long window is disturbed, and repeating cannot help.
+    "swamped": Noise(**_CLOUD | {"stolen_share": 0.6, "stolen_size": 0.5, "stolen_s": 3.0}),
 }
 
 
@@ -159,6 +162,14 @@ class HostSpeed:
     def work(self, at_s: float) -> float:
         """Return the work done up to `at_s`, in seconds at the speed of a host without noise."""
         return self._cumulated(self._work, at_s)
+
+    def moment_of(self, work: float) -> float:
+        """Return the time at which this much work is done, in seconds since the start of the host; the inverse."""
+        while self._work[-1] < work:
+            self._grow()
+        step = max(1, bisect_left(self._work, work))
+        before = self._work[step - 1]
+        return STEP_S * (step - 1 + (work - before) / (self._work[step] - before))
 
     def stolen_s(self, at_s: float) -> float:
         """Return the seconds up to `at_s` in which other guests took processors."""
@@ -249,11 +260,16 @@ class SimulatedHost:
             seconds=self._window_s,
             latency_sum_s=self._window_s,
             latency_max_s=1.0,
-            histogram=_NO_LATENCIES,
+            histogram=self._latencies(arm, transactions),
             was_disturbed=self._reports_theft and self._stolen_share(began) > STEAL,
         )
         self._now += self._pause_s
         self._windows.setdefault(arm, []).append(window)
+
+    def _latencies(self, arm: int, transactions: float) -> LatencyHistogram:
+        """Return the latencies of the window that has just ended: of none, because throughput needs none."""
+        del arm, transactions
+        return NO_LATENCIES
 
     def collect(self, arm: int) -> list[Window]:
         """End the session of an arm and return its windows."""
@@ -275,7 +291,7 @@ class SimulatedHost:
 
     def _connect(self, arm: int) -> None:
         luck = float(self._rng.standard_normal()) * self._session_noise
-        self._sessions[arm] = _BASE_TPS * math.exp(self._starts[arm] + self._effects[arm] + luck)
+        self._sessions[arm] = BASE_TPS * math.exp(self._starts[arm] + self._effects[arm] + luck)
         self._now += CONNECT_S
 
     def _stolen_share(self, began: float) -> float:

@@ -1,4 +1,4 @@
-"""Run one simulated study: the real engine and the real rule on a simulated host."""
+"""Run simulated studies: the real engine and the real rule on a simulated host."""
 
 import math
 from dataclasses import dataclass, replace
@@ -7,12 +7,13 @@ from benchmarks.simulated_host import HOSTS, SimulatedHost, SimulatedSite
 from pgversus.engine.context_state import ContextState
 from pgversus.engine.progress import NoProgress
 from pgversus.engine.scheduler import run_contexts
-from pgversus.stats.analysis import InterimResult, interim_result
-from pgversus.stats.confidence import Verdict
-from pgversus.stats.effects import Samples
-from pgversus.study.comparison import Arm, Comparison
+from pgversus.stats.analysis import bounds_of, interim_result
+from pgversus.stats.confidence import Interval, Verdict
+from pgversus.stats.effects import Samples, log_ratio
+from pgversus.study.comparison import BASELINE, Arm, Comparison
 from pgversus.study.dataset import Dataset
 from pgversus.study.design import Design
+from pgversus.study.metrics import Metric
 from pgversus.study.servers import LocalPath
 from pgversus.study.study import Context
 from pgversus.study.windows import FirstLoad, fit_windows
@@ -55,14 +56,43 @@ def simulate(
     seed: int,
     max_blocks: int,
     *,
-    windows: str = "short",
+    design: Design = DESIGNS["short"],
     precision: float | None = None,
     host_type: type[SimulatedHost] = SimulatedHost,
+    shown: Metric | None = None,
 ) -> Outcome:
-    """Return the outcome of one study whose contenders are `ratios` times as fast as the baseline."""
-    comparison = _comparison(
-        len(ratios), replace(DESIGNS[windows], seed=seed, max_blocks=max_blocks, precision=precision)
+    """Return the outcome of one study whose contenders are `ratios` times as fast as the baseline.
+
+    shown: the metric whose intervals are checked for the truth; None for the metric of the verdict.
+    """
+    limited = replace(design, max_blocks=max_blocks, precision=precision)
+    state = finished_context(host, ratios, limited, seed, host_type=host_type)
+    comparison, metric = state.comparison, shown or design.metric
+    found = [interim_result(state.samples, comparison, state.rule, arm.index) for arm in comparison.contenders]
+    first = found[0]
+    return Outcome(
+        verdicts=tuple(interim.verdict for interim in found),
+        covered=_covers(state, state.samples, metric, ratios),
+        covered_always=_covers_always(state, metric, ratios),
+        log_ratio=math.nan if first.log_ratio is None else first.log_ratio.point,
+        half_width=first.interval.half_width,
+        blocks=len(state.blocks),
+        measured_s=sum(trial.seconds for block in state.blocks for trial in block.trials.values()),
+        wall_s=state.wall_s,
+        repeated_rounds=sum(block.repeated_rounds for block in state.blocks),
     )
+
+
+def finished_context(
+    host: str,
+    ratios: tuple[float, ...],
+    design: Design,
+    seed: int,
+    *,
+    host_type: type[SimulatedHost] = SimulatedHost,
+) -> ContextState:
+    """Measure the only context of a study until its rule stops, and return it."""
+    comparison = _comparison(len(ratios), replace(design, seed=seed))
     machine = host_type(
         HOSTS[host],
         dict(enumerate((1.0, *ratios))),
@@ -80,32 +110,31 @@ def simulate(
         keep=lambda _course, _block: None,
         keep_preparation=lambda _course: None,
     )
-    found = [interim_result(state.samples, comparison, state.rule, arm.index) for arm in comparison.contenders]
-    first = found[0]
-    return Outcome(
-        verdicts=tuple(interim.verdict for interim in found),
-        covered=all(_covers(interim, truth) for interim, truth in zip(found, ratios, strict=True)),
-        covered_always=_covers_always(state, comparison, ratios),
-        log_ratio=math.nan if first.log_ratio is None else first.log_ratio.point,
-        half_width=first.interval.half_width,
-        blocks=len(state.blocks),
-        measured_s=sum(trial.seconds for block in state.blocks for trial in block.trials.values()),
-        wall_s=state.wall_s,
-        repeated_rounds=sum(block.repeated_rounds for block in state.blocks),
+    return state
+
+
+def _covers(state: ContextState, samples: Samples, metric: Metric, ratios: tuple[float, ...]) -> bool:
+    """Return whether the intervals of all contenders include the truth; latencies and times fall as speed rises."""
+    sign = 1 if metric.more_is_better else -1
+    intervals = (_interval(state, samples, metric, contender) for contender in range(1, len(ratios) + 1))
+    return all(
+        bounds.low <= sign * math.log(ratio) <= bounds.high for bounds, ratio in zip(intervals, ratios, strict=True)
     )
 
 
-def _covers(interim: InterimResult, ratio: float) -> bool:
-    return interim.interval.low <= math.log(ratio) <= interim.interval.high
+def _interval(state: ContextState, samples: Samples, metric: Metric, contender: int) -> Interval:
+    arms = (BASELINE, contender)
+    estimate = log_ratio(samples, metric, *arms)
+    assert estimate is not None
+    return bounds_of(estimate, samples, metric, state.rule, arms)
 
 
-def _covers_always(state: ContextState, comparison: Comparison, ratios: tuple[float, ...]) -> bool:
+def _covers_always(state: ContextState, metric: Metric, ratios: tuple[float, ...]) -> bool:
     samples = Samples()
     for block in state.blocks:
         samples.add(block)
-        for contender, ratio in enumerate(ratios, 1):
-            if not _covers(interim_result(samples, comparison, state.rule, contender), ratio):
-                return False
+        if not _covers(state, samples, metric, ratios):
+            return False
     return True
 
 

@@ -38,7 +38,7 @@ def false_alarms(outcomes: list[Outcome]) -> int:
 @pytest.mark.parametrize("windows", sorted(DESIGNS))
 @pytest.mark.parametrize("host", sorted(HOSTS))
 def test_identical_servers_are_called_different_no_more_often_than_promised(host: str, windows: str) -> None:
-    outcomes = [simulate(host, (1.0,), seed, 14, windows=windows) for seed in range(STUDIES)]
+    outcomes = [simulate(host, (1.0,), seed, 14, design=DESIGNS[windows]) for seed in range(STUDIES)]
     assert false_alarms(outcomes) <= most_false_alarms(STUDIES)
     assert sum(not outcome.covered for outcome in outcomes) <= most_false_alarms(STUDIES)
 
@@ -46,7 +46,7 @@ def test_identical_servers_are_called_different_no_more_often_than_promised(host
 @pytest.mark.parametrize("windows", sorted(DESIGNS))
 @pytest.mark.parametrize("ratio", [1.1, 1 / 1.1])
 def test_ten_percent_on_a_cloud_machine_is_found_within_minutes(ratio: float, windows: str) -> None:
-    outcomes = [simulate("cloud", (ratio,), seed, 30, windows=windows) for seed in range(STUDIES)]
+    outcomes = [simulate("cloud", (ratio,), seed, 30, design=DESIGNS[windows]) for seed in range(STUDIES)]
     expected = Verdict.FASTER if ratio > 1 else Verdict.SLOWER
     assert all(outcome.verdicts == (expected,) for outcome in outcomes)
     assert sum(outcome.wall_s for outcome in outcomes) / STUDIES < {"short": 45, "long": 200}[windows]
@@ -54,13 +54,13 @@ def test_ten_percent_on_a_cloud_machine_is_found_within_minutes(ratio: float, wi
 
 @pytest.mark.parametrize("windows", sorted(DESIGNS))
 def test_on_a_quiet_machine_equal_servers_are_called_equivalent(windows: str) -> None:
-    outcomes = [simulate("quiet", (1.0,), seed, 30, windows=windows) for seed in range(STUDIES)]
+    outcomes = [simulate("quiet", (1.0,), seed, 30, design=DESIGNS[windows]) for seed in range(STUDIES)]
     assert sum(outcome.verdicts == (Verdict.EQUIVALENT,) for outcome in outcomes) >= 0.97 * STUDIES
 
 
 @pytest.mark.parametrize("windows", sorted(DESIGNS))
 def test_three_contenders_share_one_promise(windows: str) -> None:
-    outcomes = [simulate("cloud", (1.0, 1.0, 1.0), seed, 8, windows=windows) for seed in range(STUDIES)]
+    outcomes = [simulate("cloud", (1.0, 1.0, 1.0), seed, 8, design=DESIGNS[windows]) for seed in range(STUDIES)]
     assert false_alarms(outcomes) <= most_false_alarms(STUDIES)
 
 
@@ -91,7 +91,7 @@ def test_identical_servers_measured_to_a_precision_are_never_called_different() 
 
 def test_short_windows_decide_sooner_than_long_ones_under_flicker_noise() -> None:
     walls = {
-        windows: sum(simulate("rough", (1.1,), seed, 40, windows=windows).wall_s for seed in range(20))
+        windows: sum(simulate("rough", (1.1,), seed, 40, design=DESIGNS[windows]).wall_s for seed in range(20))
         for windows in DESIGNS
     }
     assert walls["short"] < walls["long"] / 3
@@ -99,17 +99,16 @@ def test_short_windows_decide_sooner_than_long_ones_under_flicker_noise() -> Non
 
 def test_only_long_windows_are_repeated_and_only_if_the_host_reports() -> None:
     repeated = {
-        (host, windows): sum(simulate(host, (1.0,), seed, 6, windows=windows).repeated_rounds for seed in range(5))
+        (host, windows): sum(simulate(host, (1.0,), seed, 6, design=design).repeated_rounds for seed in range(5))
         for host in ("stolen", "hidden")
-        for windows in DESIGNS
+        for windows, design in DESIGNS.items()
     }
     assert repeated.pop(("stolen", "long")) > 0
     assert set(repeated.values()) == {0}
 
 
-def test_block_time_is_the_sum_of_starts_sessions_windows_and_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(DESIGNS, "short", replace(SHORT, rounds_are_given=True))
-    outcome = simulate("quiet", (1.1,), 1, 4)
+def test_block_time_is_the_sum_of_starts_sessions_windows_and_pauses() -> None:
+    outcome = simulate("quiet", (1.1,), 1, 4, design=replace(SHORT, rounds_are_given=True))
     sessions = round(SHORT.rounds / SHORT.rounds_per_session) + 1
     arm_s = START_S + sessions * CONNECT_S + SHORT.warm_up_s + SHORT.rounds * SHORT.window_s * (1 + PAUSE_SHARE)
     assert outcome.wall_s == pytest.approx(outcome.blocks * 2 * arm_s)

@@ -1,0 +1,137 @@
+"""Common methods of comparing two servers, as their users run them: first all of A, then all of B, on real servers.
+
+one run     one pgbench run of 60 s for each server; a difference of more than 1 % counts
+five runs   five runs of 12 s for each server; Welch's t test at 5 %
+benchstat   ten runs of 6 s for each server; the Mann-Whitney U test at 5 % (golang.org/x/perf, its default)
+
+An operation takes as long as it takes, so the methods differ only in the number of times.
+"""
+
+import math
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean, median
+
+from psycopg.sql import SQL
+from scipy.stats import mannwhitneyu, ttest_ind
+
+from pgversus.builds.provide import provide
+from pgversus.engine.progress import NoProgress
+from pgversus.host.commands import run
+from pgversus.host.directories import open_cache
+from pgversus.host.identity import server_user
+from pgversus.host.run_directory import run_directory
+from pgversus.postgres.client import Client, fixed_client
+from pgversus.postgres.cluster import make_cluster
+from pgversus.postgres.server import Server
+from pgversus.postgres.session import connect
+from pgversus.study.build_options import USUAL_MANNER
+from pgversus.study.servers import parse_server
+
+SIGNIFICANT = 0.05
+_RELEVANT = math.log(1.01)
+_TPS = re.compile(r"^tps = ([0-9.]+) ", re.MULTILINE)
+
+Speed = Callable[[Server, float], float]
+"""Runs the work on a server once, for about as many seconds, and returns its speed (1/s)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """What a method says about B compared with A."""
+
+    verdict: str
+    """faster, slower, or no claim."""
+    ratio: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Method:
+    """A number of runs on each server, and a rule."""
+
+    runs: int
+    run_s: float
+    differs: Callable[[Sequence[float], Sequence[float]], bool]
+    """Takes the logs of the speeds of A and of B."""
+    middle: Callable[[Sequence[float]], float] = fmean
+
+    def claim(self, a: Server, b: Server, speed: Speed) -> Claim:
+        """Run all of A, then all of B."""
+        logs = [[math.log(speed(server, self.run_s)) for _ in range(self.runs)] for server in (a, b)]
+        log_ratio = self.middle(logs[1]) - self.middle(logs[0])
+        if not self.differs(*logs):
+            return Claim(verdict="no claim", ratio=math.exp(log_ratio))
+        return Claim(verdict="faster" if log_ratio > 0 else "slower", ratio=math.exp(log_ratio))
+
+
+METHODS = {
+    "one run": Method(runs=1, run_s=60, differs=lambda a, b: abs(b[0] - a[0]) > _RELEVANT),
+    "five runs, t test": Method(
+        runs=5, run_s=12, differs=lambda a, b: bool(ttest_ind(a, b, equal_var=False).pvalue < SIGNIFICANT)
+    ),
+    "benchstat": Method(
+        runs=10, run_s=6, differs=lambda a, b: bool(mannwhitneyu(a, b).pvalue < SIGNIFICANT), middle=median
+    ),
+}
+
+
+@contextmanager
+def two_servers(
+    version: str, setups: tuple[str, str], settings: tuple[dict[str, str], dict[str, str]]
+) -> Iterator[tuple[Server, Server]]:
+    """Start two servers of one version, each with its own data and settings; stop and remove them at the end."""
+    user, silence, cache = server_user(), NoProgress(), open_cache()
+    (build,) = provide([parse_server(version)], USUAL_MANNER, cache, user, silence.say, silence)
+    assert build is not None
+    with run_directory(cache, user) as directory, ExitStack() as stack:
+        servers = []
+        for arm in (0, 1):
+            cluster = make_cluster(build, directory.snapshot_directory(arm), user)
+            server = Server(cluster, directory.socket_directory(arm), directory.server_log(arm), settings[arm])
+            server.start()
+            stack.callback(server.stop)
+            with connect(server.target) as connection:
+                connection.execute(SQL(setups[arm]))
+            servers.append(server)
+        yield servers[0], servers[1]
+
+
+def tps_of(script: Path, arguments: Sequence[str]) -> Speed:
+    """Return the speed of a pgbench script: transactions per second, as pgbench prints them."""
+    client = fixed_client(server_user())
+
+    def speed(server: Server, seconds: float) -> float:
+        text = _pgbench(client, server, ["-n", "-T", f"{seconds:g}", "-f", str(script), *arguments])
+        found = _TPS.search(text)
+        assert found is not None, text
+        return float(found[1])
+
+    return speed
+
+
+def _pgbench(client: Client, server: Server, arguments: Sequence[str]) -> str:
+    target = server.target
+    finished = run(
+        [str(client.pgbench), *arguments, target.conninfo], environment=client.environment(target), user=client.user
+    )
+    assert finished.succeeded, finished.stderr
+    return finished.stdout
+
+
+def repeated(prepare: str, statement: str) -> Speed:
+    """Return the speed of an operation: one over its seconds. prepare: SQL that restores what it needs."""
+
+    def speed(server: Server, seconds: float) -> float:
+        del seconds
+        with connect(server.target) as connection:
+            connection.execute(SQL(prepare))
+            connection.execute("CHECKPOINT")
+            began = time.perf_counter()
+            connection.execute(SQL(statement))
+            return 1 / (time.perf_counter() - began)
+
+    return speed
