@@ -17,7 +17,7 @@ from pgversus.study.study import Context, Invocation, StudyKind, StudyMetadata
 
 
 class Severity(StrEnum):
-    """What a caveat means for a verdict."""
+    """What a caveat means for a verdict, the gravest first."""
 
     GRAVE = "grave"
     """The number may be misleading: CHECK is put before the sentence."""
@@ -70,6 +70,11 @@ class Caveat:
     def severity(self) -> Severity:
         """What it means for the verdicts it concerns."""
         return next((one for one, slugs in _SEVERITIES.items() if self.slug in slugs), Severity.NOTE)
+
+    @property
+    def rank(self) -> int:
+        """Position of its severity, 0 for the gravest."""
+        return list(Severity).index(self.severity)
 
 
 def about(slug: str, arm: Arm, **values: object) -> Caveat:

@@ -18,7 +18,7 @@ from pgversus.study.servers import NEWEST_TESTED_MAJOR
 
 
 def plan_caveats(comparison: Comparison, plans: CapturedPlans | None, not_explained: str) -> Iterator[Caveat]:
-    """Yield caveats, the gravest first. not_explained: why requested plans are missing; empty if they are not."""
+    """Yield caveats about plans and rows. not_explained: why requested plans are missing; empty if they are not."""
     if not_explained:
         yield Caveat(slug="plans-not-captured", values={"failure": not_explained})
     if plans is None:
@@ -33,13 +33,9 @@ def plan_caveats(comparison: Comparison, plans: CapturedPlans | None, not_explai
             yield between("rows-not-comparable", comparison, arm, uncertain=uncertain)
     for arm, sampled in zip(comparison.arms, plans.sampled, strict=bool(plans.sampled)):
         if sampled.failure:
-            yield Caveat(slug="plans-not-sampled", arm=arm.index, values={"arm": arm.label, "failure": sampled.failure})
+            yield about("plans-not-sampled", arm, failure=sampled.failure)
         elif sampled.others:
-            yield Caveat(
-                slug="other-plans-under-load",
-                arm=arm.index,
-                values={"arm": arm.label, "others": sampled.others, "plans": sampled.told},
-            )
+            yield about("other-plans-under-load", arm, others=sampled.others, plans=sampled.told)
 
 
 _MOST_UNCLOCKED = 0.01
@@ -59,14 +55,14 @@ def caveats(
     failure: str | None = None,
     plans: CapturedPlans | None = None,
 ) -> tuple[Caveat, ...]:
-    """Every reason to trust this comparison less, the gravest first.
+    """Return every reason to trust this comparison less, the gravest first.
 
     cpus: processors available to the host. failure: why the last run could not continue this context.
     plans: as captured; None if they were not.
     """
     facts, differences, blocks = preparation.arms, preparation.differences, samples.blocks
     measured = [measured_of(arm, blocks, one.block_bytes) for arm, one in zip(comparison.arms, facts, strict=True)]
-    return (
+    found = (
         *_not_resumed(failure),
         *_mixed_builds(comparison, facts, differences),
         *_untested_majors(comparison, facts),
@@ -84,6 +80,7 @@ def caveats(
         *load_caveats(comparison, samples, measured, cpus=cpus),
         *_interrupted(stopped),
     )
+    return tuple(sorted(found, key=lambda caveat: caveat.rank))
 
 
 def _few_processors(comparison: Comparison) -> Iterator[Caveat]:
@@ -104,11 +101,7 @@ def _untested_majors(comparison: Comparison, facts: Sequence[ArmFacts]) -> Itera
     for arm, found in zip(comparison.arms, facts, strict=True):
         major = re.match(r"\d+", found.version)
         if major and int(major[0]) > NEWEST_TESTED_MAJOR:
-            yield Caveat(
-                slug="untested-major",
-                arm=arm.index,
-                values={"arm": arm.label, "version": found.version, "newest": NEWEST_TESTED_MAJOR},
-            )
+            yield about("untested-major", arm, version=found.version, newest=NEWEST_TESTED_MAJOR)
 
 
 def _mixed_builds(

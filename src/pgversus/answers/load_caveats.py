@@ -118,7 +118,7 @@ _FEW_TRANSACTIONS = 3
 def load_caveats(
     comparison: Comparison, samples: Samples, measured: Sequence[ArmMeasurement], *, cpus: int
 ) -> Iterator[Caveat]:
-    """Yield problems of the load or the host, the gravest first.
+    """Yield problems of the load or the host.
 
     measured: every arm in the blocks of these samples. cpus: processors available to the host.
     """

@@ -113,21 +113,23 @@ def compared(arms: Sequence[Arm], plans: CapturedPlans, block_bytes: Sequence[in
     """
     sizes = block_bytes or [None] * len(arms)
     captured, labels = plans.arms, [arm.label for arm in arms]
+    own_plans = [
+        [_plan(statement, arm.index_keys, label, size) for statement in arm.statements]
+        for arm, label, size in zip(captured, labels, sizes, strict=True)
+    ]
     found = []
-    for contender in range(1, len(labels)):
-        pair_of_labels = labels[0], labels[contender]
+    for contender, overrides in enumerate(plans.undone_by, 1):
         pairs = zip(captured[0].statements, captured[contender].statements, strict=True)
-        for pair, override in zip(pairs, plans.undone_by[contender - 1], strict=True):
-            sides = zip(pair, (0, contender), strict=True)
-            own = [_plan(one, captured[arm].index_keys, labels[arm], sizes[arm]) for one, arm in sides if one.explained]
-            if len(own) == len(pair):
+        plans_of_pairs = zip(own_plans[0], own_plans[contender], strict=True)
+        for (old, new), (old_plan, new_plan), override in zip(pairs, plans_of_pairs, overrides, strict=True):
+            if old_plan is not None and new_plan is not None:
                 found.append(
                     ComparedPlans(
-                        statement=pair[0].statement.name,
-                        labels=pair_of_labels,
-                        plans=(own[0], own[1]),
-                        difference=difference(*own),
-                        rows=compared_rows(pair[0].rows, pair[1].rows),
+                        statement=old.statement.name,
+                        labels=(labels[0], labels[contender]),
+                        plans=(old_plan, new_plan),
+                        difference=difference(old_plan, new_plan),
+                        rows=compared_rows(old.rows, new.rows),
                         undone_by=override,
                         is_searched=plans.is_searched,
                     )
@@ -137,8 +139,10 @@ def compared(arms: Sequence[Arm], plans: CapturedPlans, block_bytes: Sequence[in
 
 def _plan(
     one: CapturedStatement, index_keys: Mapping[str, tuple[str, ...]], label: str, block_bytes: int | None
-) -> Plan:
-    assert one.explained is not None  # noqa: S101 - called only for statements with a plan
+) -> Plan | None:
+    """Return the plan of a statement with its reruns; None for a statement that has no plan."""
+    if one.explained is None:
+        return None
     plan, *others = (read_plans(text, label)[0] for text in (one.explained.run, *one.explained.more_runs))
     return replace(plan, index_keys=index_keys, reruns=tuple(others), block_bytes=block_bytes)
 

@@ -191,7 +191,7 @@ def compare(**options: Any) -> int:
 
     study = with_requested_manner(study_of(comparison), options)
     if options["dry_run"]:
-        show_dry_run(study, results, options)
+        show_dry_run(study, results, options, earlier=EarlierResults.REFUSE)
         return int(ExitCode.DONE)
     whole = measure(study, options, results, earlier=EarlierResults.REFUSE)
     show_answer(whole, options)

@@ -233,12 +233,12 @@ def show_dry_run(
     *,
     access: "HostAccess | None" = None,
     is_trusted: bool = True,
-    restarts: bool = False,
+    earlier: "EarlierResults",
 ) -> None:
     """Print what a run of the study would do, then raise HostError if the disk space does not suffice.
 
     access: host access that needs consent. is_trusted: whether the study's servers may receive passwords from the
-    environment. restarts: whether to start again and ignore earlier results.
+    environment. earlier: what the run would do with results that exist.
     """
     from pgversus.host.identity import server_user  # noqa: PLC0415 - `pgversus --help` does not need psutil
     from pgversus.lab.estimates import check_disk_space, dry_run  # noqa: PLC0415 - the same
@@ -248,7 +248,7 @@ def show_dry_run(
         with_requested_manner(study, options),
         results,
         server_user(options["run_as"]),
-        restarts=restarts,
+        earlier_results=earlier,
         asks_servers=options["ask_servers"],
         is_trusted=is_trusted,
     )

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pgversus.cli.options import RUN_AS, build_options, language_option, with_requested_manner
-from pgversus.cli.output import read_stdin, read_text, write_out
+from pgversus.cli.options import OUTPUT, RUN_AS, build_options, language_option, with_requested_manner
+from pgversus.cli.output import read_stdin, read_text, write_answer
 from pgversus.cli.question import arms_options, variable_options
 from pgversus.errors import PlanError
-from pgversus.host.output_file import write_file
+from pgversus.host.output_file import check_output
 from pgversus.text.translation import Language, use_language
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _FORMATS = ("text", "markdown", "html")
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead.")
 @language_option
-@click.option("-o", "--output", type=click.Path(), metavar="FILE", help="Write to a file.  [default: standard output]")
+@OUTPUT
 def plans(names: tuple[str, ...], **options: Any) -> None:
     """Compare the plans of each statement on the first server with those on the others.
 
@@ -54,13 +54,12 @@ def plans(names: tuple[str, ...], **options: Any) -> None:
     are_files = [name == _STDIN or name.endswith(_OF_PLANS) for name in names]
     if any(are_files) and not all(are_files):
         raise click.UsageError("name either servers or files with plans, not both")
+    if options["output"] is not None:
+        check_output(Path(options["output"]))
     with use_language(Language.ENGLISH if options["as_json"] else options["language"]):
         answer = _of_files(names) if all(are_files) else _of_servers(names, options)
         content = _content(answer, "json" if options["as_json"] else options["form"])
-    if options["output"] is None:
-        write_out(content, "")
-    else:
-        write_file(Path(options["output"]), content)
+    write_answer(content, options["output"], "")
 
 
 def _of_servers(names: "Sequence[str]", options: dict[str, Any]) -> "PlansAnswer":

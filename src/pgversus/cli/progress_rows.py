@@ -109,7 +109,9 @@ def interim_text(look: Look) -> str:
     if interim.verdict is not Verdict.UNDECIDED:
         parts.append(verdict_word(interim.verdict))
     if look.seconds_left:
-        parts.append(_("about {time} left", time=duration(look.seconds_left)))
+        time = duration(look.seconds_left)
+        is_known = look.blocks_left is not None
+        parts.append(_("about {time} left", time=time) if is_known else _("at most {time} left", time=time))
     return " ".join(parts)
 
 

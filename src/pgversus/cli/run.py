@@ -67,6 +67,7 @@ def run(**options: Any) -> int:
     """  # noqa: D301 - \b is the marker of click for lines that must not be joined
     check_options(options)
     from pgversus.lab.consent import opened_with_consent  # noqa: PLC0415 - `pgversus --help` does not need numpy
+    from pgversus.lab.resume import EarlierResults  # noqa: PLC0415 - the same
     from pgversus.lab.studies import open_study  # noqa: PLC0415 - the same
 
     open_it = partial(
@@ -78,6 +79,7 @@ def run(**options: Any) -> int:
         results=Path(options["results"]) if options["results"] else None,
         restarts=options["new"],
     )
+    earlier = EarlierResults.MOVE_AWAY if options["new"] else EarlierResults.RESUME
     if options["dry_run"]:
         from pgversus.lab.consent import has_consent  # noqa: PLC0415 - the same
 
@@ -88,14 +90,11 @@ def run(**options: Any) -> int:
             options,
             access=opened.access,
             is_trusted=options["trust"] or has_consent(opened),
-            restarts=options["new"],
+            earlier=earlier,
         )
         return int(ExitCode.DONE)
     opened = opened_with_consent(open_it, trust=options["trust"], ask=_ask if _can_ask() else None)
     study = with_requested_manner(opened.study, options)
-    from pgversus.lab.resume import EarlierResults  # noqa: PLC0415 - the same
-
-    earlier = EarlierResults.MOVE_AWAY if options["new"] else EarlierResults.RESUME
     answer = measure(study, options, opened.results, earlier=earlier)
     show_answer(answer, options)
     return int(exit_code(answer, options["fail_on"]))

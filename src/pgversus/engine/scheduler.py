@@ -31,7 +31,7 @@ def time_estimate(states: Sequence[ContextState], budget_s: float) -> TimeEstima
     spent_s = sum(state.wall_s for state in states)
     waiting = [state for state in states if state.stopped is None]
     left_s = max(0.0, budget_s - spent_s)
-    is_fixed = any(state.is_fixed for state in waiting)
+    is_fixed = any(state.is_fixed for state in states)
     needed_s = _fixed_s(states, waiting) if is_fixed else _needed_s(waiting)
     is_at_most = not is_fixed and (needed_s is None or needed_s > left_s)
     return TimeEstimate(

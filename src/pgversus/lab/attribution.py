@@ -82,6 +82,16 @@ class _Wanted:
         return self.study(rule.last_look, stored.rounds) if rule.looks_once else None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Earlier:
+    """An attribution that has been measured completely or in part."""
+
+    study: Study
+    has_ended: bool
+    spent_s: float
+    """Wall time of its blocks."""
+
+
 def attribute(study: Study, results: Path, measure: Measure, progress: Progress) -> dict[str, str]:
     """Measure what plan changes account for wherever that is possible; leave finished attributions as they are.
 
@@ -92,20 +102,21 @@ def attribute(study: Study, results: Path, measure: Measure, progress: Progress)
     not_attributed: dict[str, str] = {}
     try:
         wanted = list(_wanted(study, results))
-        left_s = _allowed_s(study, wanted) - sum(_spent_s(one.folder) for one in wanted)
-        waiting = [one for one in wanted if not _has_ended(one)]
-        for number, one in enumerate(waiting):
-            before_s = _spent_s(one.folder)
+        known = [(one, _so_far(one)) for one in wanted]
+        left_s = _allowed_s(study, wanted) - sum(earlier.spent_s for _one, earlier in known if earlier is not None)
+        waiting = [(one, earlier) for one, earlier in known if earlier is None or not earlier.has_ended]
+        for number, (one, earlier) in enumerate(waiting):
             progress.attributing(one.label, number + 1, len(waiting))
             try:
-                stopped = _measured(one, left_s / (len(waiting) - number), measure, progress)
+                stopped = _measured(one, earlier, left_s / (len(waiting) - number), measure, progress)
             except PgversusError as error:
                 not_attributed[one.key] = f"{error.what} ({error.where}): {error.found}"
                 progress.say(f"{one.label}: {not_attributed[one.key]}")
                 continue
             if stopped is None:
                 not_attributed[one.key] = N_("the remaining budget is too short to measure it")
-            left_s -= max(0.0, _spent_s(one.folder) - before_s)
+            now = _so_far(one)
+            left_s -= (0.0 if now is None else now.spent_s) - (0.0 if earlier is None else earlier.spent_s)
             if stopped is StopReason.INTERRUPTED:
                 break
     except KeyboardInterrupt:
@@ -115,9 +126,10 @@ def attribute(study: Study, results: Path, measure: Measure, progress: Progress)
     return not_attributed
 
 
-def _measured(one: _Wanted, room_s: float, measure: Measure, progress: Progress) -> StopReason | None:
+def _measured(
+    one: _Wanted, earlier: _Earlier | None, room_s: float, measure: Measure, progress: Progress
+) -> StopReason | None:
     """Return how the measurement ended; None if the budget has no room for it."""
-    earlier = _so_far(one)
     if earlier is not None:
         study = earlier.study
     elif (possible := _blocks(one, room_s)) is not None:
@@ -152,14 +164,6 @@ def _wanted(study: Study, results: Path) -> Iterator[_Wanted]:
                 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Earlier:
-    """An attribution that has been measured completely or in part."""
-
-    study: Study
-    has_ended: bool
-
-
 def _so_far(one: _Wanted) -> _Earlier | None:
     """Return earlier results of the same question; None if there are none. The rewrite may have changed since."""
     if not holds_results(one.folder):
@@ -168,12 +172,11 @@ def _so_far(one: _Wanted) -> _Earlier | None:
     study = one.matching_study(stored.contexts[0].context.comparison.design)
     if study is None or not is_same_question(stored, study):
         return None
-    return _Earlier(study=study, has_ended=stored.facts.get("ended") != StopReason.INTERRUPTED.value)
-
-
-def _has_ended(one: _Wanted) -> bool:
-    earlier = _so_far(one)
-    return earlier is not None and earlier.has_ended
+    return _Earlier(
+        study=study,
+        has_ended=stored.facts.get("ended") != StopReason.INTERRUPTED.value,
+        spent_s=sum(block.wall_s for context in stored.contexts for block in context.blocks),
+    )
 
 
 def _allowed_s(study: Study, wanted: Sequence[_Wanted]) -> float:
@@ -193,9 +196,3 @@ def _blocks(one: _Wanted, room_s: float) -> int | None:
     least = most if rule.looks_once else FIRST_LOOK
     fitting = math.floor(room_s / one.seconds_per_block)
     return min(most, fitting) if fitting >= least else None
-
-
-def _spent_s(folder: Path) -> float:
-    if not holds_results(folder):
-        return 0.0
-    return sum(block.wall_s for context in read_results(folder).contexts for block in context.blocks)

@@ -10,7 +10,7 @@ from pgversus.builds.provide import AvailableBuilds, available_builds
 from pgversus.data.cache_quota import check_room
 from pgversus.host.directories import Cache, open_cache
 from pgversus.host.identity import ServerUser
-from pgversus.lab.resume import check_same_study
+from pgversus.lab.resume import EarlierResults, check_same_study
 from pgversus.lab.resume_checks import as_measured_before, compilers_before
 from pgversus.lab.runner import failures_of_the_host
 from pgversus.lab.server_settings import TargetOf, ask_of, with_possible_settings
@@ -51,7 +51,7 @@ def dry_run(
     results: Path,
     user: ServerUser,
     *,
-    restarts: bool = False,
+    earlier_results: EarlierResults = EarlierResults.RESUME,
     asks_servers: bool = False,
     is_trusted: bool = False,
 ) -> DryRun:
@@ -60,13 +60,14 @@ def dry_run(
     A study without enough room raises no error here, because its plan must be shown first. Without asks_servers, no
     program or server that the study names is run or connected to; only builds in the cache are queried.
 
-    restarts: whether to ignore existing results.
+    earlier_results: what the run would do with results that exist.
     asks_servers: whether servers that the study names are queried for versions and settings.
     is_trusted: whether the user has consented to the study, so that its servers may get passwords of the environment.
     """
     cache = open_cache()
-    check_folder(results, may_hold_results=True)
-    earlier = read_results(results) if holds_results(results) and not restarts else None
+    check_folder(results, may_hold_results=earlier_results is not EarlierResults.REFUSE)
+    resumes = earlier_results is EarlierResults.RESUME and holds_results(results)
+    earlier = read_results(results) if resumes else None
     here = _builds_here(study, earlier, cache, user, asks_servers=asks_servers)
     target_of = partial(uri_target, uses_environment=is_trusted) if asks_servers else None
     possible = _with_possible_settings(study, here, user, target_of)

@@ -12,7 +12,7 @@ import psycopg
 from pgversus.answers.plans import PlansAnswer, compared
 from pgversus.engine.progress import NoProgress, Progress
 from pgversus.engine.testbed import TrialFailedError
-from pgversus.errors import HostError, PgversusError, WorkloadError
+from pgversus.errors import HostError, PgversusError, PlanError, WorkloadError
 from pgversus.host.identity import ServerUser
 from pgversus.lab.arm_servers import ArmServer
 from pgversus.lab.load_runner import PilotResult
@@ -140,7 +140,11 @@ def _sampled(server: ArmServer, load: PgbenchLoad, pilot: PilotResult, captured:
     logged = list(_logged_plans(server.log, before))
     if not logged:
         return SampledPlans(told=0, others=0, failure="auto_explain logged no plans within one window")
-    others = [text for text in logged if _shape(text) not in known]
+    try:
+        others = [text for text in logged if _shape(text) not in known]
+    except PlanError as error:
+        # Other entries of a log may look like plans.
+        return SampledPlans(told=0, others=0, failure=f"{error.what} ({error.where}): {error.found}")
     return SampledPlans(told=len(logged), others=len(others), example=others[0] if others else None)
 
 
@@ -167,7 +171,7 @@ def _logged_plans(log: Path, before: int) -> Iterator[str]:
 
 
 def _shape(text: str) -> str:
-    return fingerprints(read_plans(text, "")[0]).shape
+    return fingerprints(read_plans(text, "auto_explain")[0]).shape
 
 
 _ASKING = N_("capturing the plans of {arm}: statement {number} of {total}")

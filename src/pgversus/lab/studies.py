@@ -89,9 +89,14 @@ class StudyFiles:
         """Files outside of the folder, as the study names them."""
 
     def read(self, path: str) -> tuple[str, bytes | None]:
-        """Return absolute path and content of a file that the study names; raise OSError if it cannot be read."""
+        """Return absolute path and content of a file that the study names; raise OSError if it cannot be read.
+
+        A file is read once, however often it is named.
+        """
+        file = self._folder / path
+        if str(file) in self.contents:
+            return str(file), self.contents[str(file)]
         try:
-            file = self._folder / path
             target = file.resolve()
             is_outside = not target.is_relative_to(self._folder.resolve())
         except (ValueError, RuntimeError) as error:

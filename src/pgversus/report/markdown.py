@@ -215,16 +215,12 @@ def _why(found: Explanation) -> str:
     parts = [f"**{head}**{place}: {escaped(together(found.claim, *found.notes))}"]
     for one in found.changed:
         bullets = "\n".join(f"- {escaped(sentence)}" for sentence in one.sentences)
-        head = f"{escaped(one.statement)}: {escaped(one.headline)}"
-        parts.append(f"<details><summary>{head}</summary>\n\n{bullets}\n\n</details>")
+        parts.append(folded(f"{one.statement}: {one.headline}", bullets))
     return "\n\n".join(parts)
 
 
 def _list(lines: Iterable[str]) -> str:
     return "\n".join(f"- {paragraph(line)}" for line in lines)
-
-
-_FENCE = 3
 
 
 def plans_markdown(answer: PlansAnswer) -> str:
@@ -245,8 +241,5 @@ def _parts(one: ComparedPlans) -> Iterator[str]:
         yield paragraph(undone)
     if timing := times(one):
         yield paragraph(timing)
-    for label, plan in zip((baseline, contender), one.plans, strict=True):
-        lines = visible("\n".join(plan_lines(plan)))
-        # Longer than any run of backticks in the plan.
-        fence = "`" * max(_FENCE, *(len(run) + 1 for run in re.findall("`+", lines)), 0)
-        yield f"<details><summary>{label}</summary>\n\n{fence}\n{lines}\n{fence}\n\n</details>"
+    for label, plan in zip(one.labels, one.plans, strict=True):
+        yield folded(label, fenced("\n".join(plan_lines(plan))))

@@ -52,18 +52,16 @@ def overview_sentences(answer: StudyAnswer) -> list[str]:
 
 
 def shared_caveats(answer: StudyAnswer) -> list[str]:
-    """Return each kind of caveat once per arm, with its contexts; if figures differ, with the first ones.
+    """Return each kind of caveat once per arm, with its contexts, the gravest first; if figures differ, the first ones.
 
     If a kind concerns very many arms, the last ones are only named.
     """
     found: dict[str, dict[str, dict[str, str]]] = {}
-    for one in answer.answers:
-        for caveat in one.caveats:
-            # Caveats that concern every verdict are listed under the baseline; two of a slug never share a name.
-            arms = found.setdefault(caveat.slug, {})
-            arms.setdefault(one.comparison.arms[caveat.arm or BASELINE].label, {})[one.context.label] = caveat_text(
-                caveat
-            )
+    placed = [(one, caveat) for one in answer.answers for caveat in one.caveats]
+    for one, caveat in sorted(placed, key=lambda pair: pair[1].rank):
+        # Caveats that concern every verdict are listed under the baseline; two of a slug never share a name.
+        label = one.comparison.arms[caveat.arm or BASELINE].label
+        found.setdefault(caveat.slug, {}).setdefault(label, {})[one.context.label] = caveat_text(caveat)
     return [line for slug, arms in found.items() for line in _caveat_lines(slug, arms, len(answer.answers))]
 
 

@@ -52,6 +52,8 @@ class UnfinishedLine:
     """A sentence."""
     advice: str
     """A sentence or two."""
+    is_undecided: bool
+    """Whether any of them is undecided."""
 
 
 def unfinished_lines(answer: StudyAnswer, ranked: Sequence[RankedVerdict]) -> list[UnfinishedLine]:
@@ -62,7 +64,10 @@ def unfinished_lines(answer: StudyAnswer, ranked: Sequence[RankedVerdict]) -> li
     found = []
     for group in unfinished_groups([(one.answer, one.result) for one in ranked], others_s):
         names = [labels[one.context.number, result.contender] for one, result in group.judged]
-        found.append(UnfinishedLine(names=shortened(names), count=_count(group), advice=group.advice))
+        is_undecided = any(result.verdict is Verdict.UNDECIDED for _one, result in group.judged)
+        found.append(
+            UnfinishedLine(names=shortened(names), count=_count(group), advice=group.advice, is_undecided=is_undecided)
+        )
     return found
 
 

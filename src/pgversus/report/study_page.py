@@ -1,6 +1,7 @@
 """Contents of a study's report for people, in page order, limited to a readable length."""
 
 from dataclasses import dataclass
+from itertools import islice
 
 from pgversus.answers.answer import StudyAnswer
 from pgversus.report.arm_tables import (
@@ -88,7 +89,7 @@ def study_page(answer: StudyAnswer, *, with_published: bool) -> StudyPage:
         sizes=size_tables(answer.answers) if arms <= MOST_ROWS else [],
         times=time_rows(answer) if arms <= MOST_ROWS else [],
         quantities=study_quantity_rows(answer)[:MOST_ROWS] if verdicts <= MOST_ROWS else [],
-        why=study_why(answer)[:MOST_ROWS] if verdicts <= MOST_ROWS else [],
+        why=list(islice(study_why(answer), MOST_ROWS)) if verdicts <= MOST_ROWS else [],
         answer=study_sentences(answer),
         overview=[*([rest] if len(shown) < verdicts else []), *overview_sentences(answer)],
         not_measured=[*not_measured(answer), *(unreported_metrics(answer) if verdicts <= MOST_ROWS else [])],

@@ -6,6 +6,7 @@ Everything else is in the full report (report/terminal.py, page/). All ratios of
 import io
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 
 from rich.console import Console, RenderableType
 from rich.table import Table
@@ -100,10 +101,8 @@ def _study(answer: StudyAnswer) -> Iterator[RenderableType]:
     yield verdicts_of_study(verdict_rows(answer, MOST_ROWS))
     yield Text("")
     yield from map(Text, overview_sentences(answer))
-    whys = study_why(answer)
-    yield from (
-        Text(_("why ({context}): {claim}", context=why.context, claim=why.claim)) for why in whys[:_LINES_OF_WHY]
-    )
+    for why in islice(study_why(answer), _LINES_OF_WHY):
+        yield Text(_("why ({context}): {claim}", context=why.context, claim=why.claim))
     yield from (Text(_("not measured: {line}", line=line), style="red") for line in not_measured(answer))
     yield from _caveats(shared_caveats(answer))
     yield from _ending(answer.answers, sum(one.wall_s for one in answer.answers), answer.results)

@@ -77,9 +77,10 @@ def why_of(answer: Answer) -> list[Explanation]:
     return found
 
 
-def study_why(answer: StudyAnswer) -> list[Explanation]:
-    """Return the explanations of every context, in the order of the study."""
-    return [why for one in answer.answers for why in why_of(one)]
+def study_why(answer: StudyAnswer) -> Iterator[Explanation]:
+    """Yield the explanations of every context, in the order of the study; each reads the plans of its context."""
+    for one in answer.answers:
+        yield from why_of(one)
 
 
 def _claim(answer: Answer, result: ContenderResult, changed: Sequence[ComparedPlans]) -> str:

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from pgversus.answers.answer import Caveat
+from pgversus.answers.answer import Caveat, Severity
 from pgversus.answers.caveats import caveats
 from pgversus.records.preparation import ArmFacts, Difference, Preparation
-from pgversus.records.trials import Block
+from pgversus.records.trials import Block, FailedTrial, Phase
 from pgversus.report.caveats import caveat_text
 from pgversus.report.sentences import contender_sentence
 from pgversus.stats.effects import Samples
@@ -55,6 +55,28 @@ def test_a_major_version_newer_than_the_tested_ones_has_a_caveat(version: str, e
     known = Preparation(design=Design(), arms=arms, differences=(), writes=False, connect_allowance_s=0)
     found = caveats(comparison(), known, Samples(), StopReason.DECIDED, cpus=2)
     assert [caveat.arm for caveat in found if caveat.slug == "untested-major"] == expected
+
+
+def test_a_caveat_about_the_baseline_concerns_every_verdict() -> None:
+    arms = (replace(FACTS, version="19.0"), FACTS)
+    known = Preparation(design=Design(), arms=arms, differences=(), writes=False, connect_allowance_s=0)
+    (caveat,) = caveats(comparison(), known, Samples(), StopReason.DECIDED, cpus=2)
+    assert answer(rate_blocks([100.0] * 4, [200.0] * 4), caveats=(caveat,)).caveats_of(1) == (caveat,)
+
+
+def test_the_gravest_caveats_come_first() -> None:
+    """The summary on a terminal shows the first three only."""
+    arms = (replace(FACTS, version="19.0"), replace(FACTS, version="19.0"))
+    mixed = Difference(kind="build", name="compiler", values=("one", "other"), is_default=False)
+    known = Preparation(design=Design(), arms=arms, differences=(mixed,), writes=True, connect_allowance_s=0)
+    failed = FailedTrial(arm=1, phase=Phase.MEASURE, message="out of memory")
+    blocks = [rate_block(number, 100.0, 200.0)._replace(failures=(failed,)) for number in range(1, 6)]
+    found = caveats(comparison(), known, Samples(blocks), StopReason.DECIDED, cpus=2)
+    assert [caveat.severity for caveat in found] == sorted(
+        (caveat.severity for caveat in found), key=list(Severity).index
+    )
+    assert [caveat.slug for caveat in found][:2] == ["mixed-builds", "failed-trials"]
+    assert {"untested-major", "short-writing-windows"} <= {caveat.slug for caveat in found}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from pgversus.cli.main import pgversus
-from pgversus.errors import PlanError, StudyError
+from pgversus.errors import HostError, PlanError, StudyError
 from tests.unit.plans.raw import node, scan
 
 OLD = node("Sort", scan("t", Shared_Hit_Blocks=10), Sort_Key=["t.a"], Actual_Total_Time=9.0)
@@ -104,7 +104,14 @@ def test_texts_are_escaped_in_markdown(tmp_path: Path) -> None:
     assert typed("odd.json", "odd.json", "--format", "markdown", "-o", "plans.md").stdout == ""
     text = (tmp_path / "plans.md").read_text()
     assert text.startswith("### SELECT \\<b\\> \\| 1\n")
+    assert "<details><summary>odd.json</summary>\n\n````\n" in text
     assert "````\nSeq Scan on t  (1 row, 0 µs)\n  Filter: a = '```<b>'\n````" in text
+
+
+def test_an_output_that_cannot_be_written_is_refused_before_any_server_is_fetched() -> None:
+    error = typed("0.1", "0.2", "-o", "missing/plans.txt").exception
+    assert isinstance(error, HostError)
+    assert "missing" in error.where
 
 
 @pytest.mark.parametrize("arguments", [(), ("old.json",), ("-", "-")])

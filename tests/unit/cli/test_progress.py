@@ -199,6 +199,11 @@ def test_a_known_verdict_without_the_wanted_precision_has_blocks_to_go() -> None
     assert interim_text(look(Verdict.FASTER)) == "+2.0 % ±1.0 % faster"
 
 
+def test_the_time_to_an_answer_that_is_too_far_away_is_at_most_the_rest_of_the_budget() -> None:
+    far = replace(look(Verdict.UNDECIDED), blocks_left=None, seconds_left=300.0)
+    assert interim_text(far) == "+2.0 % ±1.0 % at most 5 min left"
+
+
 def test_the_goal_of_a_run_is_shown_at_its_beginning() -> None:
     precise = replace(REQUESTED, design=replace(REQUESTED.design, precision=0.03))
     assert start_text(REQUESTED).endswith("until the verdict is known, at most 15 min")

@@ -250,6 +250,23 @@ def test_a_different_rewrite_is_measured_again(tmp_path: Path) -> None:
     assert len(again) == 1
 
 
+def test_the_time_of_a_different_rewrite_is_not_charged(tmp_path: Path) -> None:
+    """Eight blocks of the first rewrite have used up the budget of all attributions."""
+    requested = replace(study(workload=replace(WORKLOAD, rewrite=REWRITE)), budget_s=240.0)
+    measured(tmp_path, requested, [2.0], plans_of(OLD, NEW))
+    first = Measuring()
+    attribute(requested, tmp_path, first, NoProgress())
+    other = replace(study(workload=replace(WORKLOAD, rewrite=replace(REWRITE, text="SELECT 2;"))), budget_s=240.0)
+    second: list[Study] = []
+
+    def note(of: Study, _: Path) -> StopReason:
+        second.append(of)
+        return StopReason.BLOCKS
+
+    attribute(other, tmp_path, note, NoProgress())
+    assert [one.contexts[0].comparison.design.fixed_blocks for one in (*first.requested, *second)] == [8, 8]
+
+
 def test_finished_attributions_leave_the_time_to_the_others(tmp_path: Path) -> None:
     requested = replace(study(2), budget_s=240.0)
     measured(tmp_path, requested, [2.0, 2.0], plans_of(OLD, NEW, undone_by=OFF))

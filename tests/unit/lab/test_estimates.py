@@ -15,6 +15,7 @@ from pgversus.host.directories import Cache
 from pgversus.host.identity import ServerUser
 from pgversus.lab import estimates as module
 from pgversus.lab.estimates import DryRun, check_disk_space, dry_run
+from pgversus.lab.resume import EarlierResults
 from pgversus.lab.studies import open_study
 from pgversus.report.inventory import dry_run_text
 from pgversus.store.writing import Results
@@ -180,7 +181,10 @@ def test_results_of_a_different_study_are_refused_first(study: Study, tmp_path: 
     with pytest.raises(StoreError) as caught:
         requested(other, tmp_path)
     assert caught.value.slug == "store-other-study"
-    dry_run(other, tmp_path / "r", USER, restarts=True, asks_servers=True)
+    dry_run(other, tmp_path / "r", USER, earlier_results=EarlierResults.MOVE_AWAY, asks_servers=True)
+    with pytest.raises(StoreError) as caught:
+        dry_run(other, tmp_path / "r", USER, earlier_results=EarlierResults.REFUSE)
+    assert caught.value.slug == "store-not-empty"
 
 
 RAN = """#!/bin/sh

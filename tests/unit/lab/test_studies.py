@@ -80,6 +80,14 @@ def test_files_larger_than_the_limits_are_not_read_into_memory(tmp_path: Path, m
                 files.read("b.sql")
 
 
+def test_a_file_counts_once_however_often_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A resumed study is read twice: with a random seed, and with that of its results."""
+    monkeypatch.setattr(studies, "_MOST_BYTES", 10)
+    (tmp_path / "a.sql").write_text("SELECT 1;")
+    files = StudyFiles(tmp_path, reads_outside=False)
+    assert files.read("a.sql") == files.read("a.sql") == (str(tmp_path / "a.sql"), b"SELECT 1;")
+
+
 def test_a_folder_of_the_same_name_does_not_hide_a_bundled_study(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

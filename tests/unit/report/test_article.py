@@ -261,6 +261,11 @@ def test_plans_are_described_and_each_can_be_unfolded_once() -> None:
     assert "<details><summary>EXPLAIN ANALYZE on 16.12</summary>\n\n```\n" in text
 
 
+def test_commands_can_be_copied_if_the_folder_has_a_space() -> None:
+    text = written(replace(single(answer(steady(1.1))), results="my results"))
+    assert "pgversus report 'my results' --format csv\npgversus report 'my results' --json" in text
+
+
 def test_everything_but_code_is_translated() -> None:
     allowed = NAMES | UNITS | MARK_UP | slugs() | {"server", "work_mem", "cpu", "x", "VERBOSE", "sha256"}
     with use_language(Language.JAPANESE, Bracketed()):

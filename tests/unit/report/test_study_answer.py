@@ -99,3 +99,10 @@ def test_the_page_shows_undecided_verdicts_in_one_line() -> None:
     assert (lines[1].text, lines[1].light.kind) == ("2 verdicts are undecided.", Verdict.UNDECIDED.value)
     assert budget(lines[1].next) > 0
     assert rest == 0
+
+
+def test_decided_verdicts_without_their_precision_are_not_called_undecided() -> None:
+    answer = of(cases.imprecise(), cases.imprecise())
+    lines, _rest = answer_lines(answer, worst_first(answer))
+    assert lines[-1].text == "2 intervals did not reach the precision of ±1.0 %."
+    assert lines[-1].light.kind == "caution"

@@ -6,13 +6,13 @@ from dataclasses import replace
 import pytest
 
 from pgversus.answers.answer import Answer, AttributionResult
-from pgversus.answers.plans import compared
+from pgversus.answers.plans import PlansAnswer, compared
 from pgversus.records.plans import CapturedPlans, RemainingDifference
 from pgversus.records.trials import Block
 from pgversus.report.json_document import document
 from pgversus.report.markdown import markdown
 from pgversus.report.study_page import study_page
-from pgversus.report.why import why_of
+from pgversus.report.why import study_why, why_of
 from pgversus.stats.attribution import Attribution, BoundedValue
 from pgversus.stats.confidence import Verdict
 from tests.builders import answer, study_answer
@@ -178,6 +178,21 @@ def test_only_changed_statements_are_described() -> None:
     (why,) = why_of(with_plans(cases.faster(), plans))
     assert [one.statement for one in why.changed] == ["q.sql, statement 2: SELECT 2"]
     assert any("Sort" in sentence for sentence in why.changed[0].sentences)
+
+
+def test_the_document_of_an_interrupted_attribution_has_its_number_of_blocks() -> None:
+    for blocks in (3, None):
+        one = AttributionResult(restoration=RESTORATION, found=None, failure="", wall_s=20.0, blocks=blocks)
+        shown = document(with_plans(cases.faster(), UNDONE, one))
+        assert shown["verdicts"][0]["attribution"]["blocks"] == blocks
+
+
+def test_plans_of_contexts_beyond_the_shown_ones_are_not_read() -> None:
+    def unread() -> PlansAnswer:
+        raise AssertionError("read")
+
+    answers = [with_plans(cases.faster(), UNDONE), replace(cases.faster(), plans=unread)]
+    assert next(study_why(study_answer(answers))).claim
 
 
 def test_every_format_contains_the_attribution() -> None:

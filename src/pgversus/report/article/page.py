@@ -64,10 +64,10 @@ def _explained(one: Answer) -> Iterator[tuple[str, ...]]:
         return
     for arm in one.comparison.contenders:
         compared = [found for found in plans.of(arm.label) if None not in _times(found)]
-        for number, found in enumerate(compared, 1):
+        for found in compared:
             old, new = _times(found)
             if old and new:
-                name = _("{case}, statement {number}", case=_called(one), number=number)
+                name = _("{case}, {statement}", case=_called(one), statement=statement_text(found.statement))
                 case = name if len(compared) > 1 else _called(one)
                 yield case, *found.labels, latency(old), latency(new), significant(old / new)
 
@@ -153,7 +153,8 @@ def reproduction(answer: StudyAnswer) -> Iterator[str]:
     if invocation.file_text:
         yield f"{escaped(invocation.file_name)}:\n\n{fenced(invocation.file_text, 'toml')}"
     yield paragraph(_("All measurements are in the results folder:"))
-    yield fenced(f"pgversus report {answer.results} --format csv\npgversus report {answer.results} --json", "sh")
+    results = shlex.quote(str(answer.results))
+    yield fenced(f"pgversus report {results} --format csv\npgversus report {results} --json", "sh")
 
 
 def work(case: Case) -> Iterator[str]:

@@ -118,7 +118,12 @@ def answer_lines(answer: StudyAnswer, placed: Sequence[RankedVerdict]) -> tuple[
     groups = unfinished_lines(answer, unfinished) if is_grouped else []
     lines = [_sentence(one, is_grouped=is_grouped, is_only=len(placed) == 1) for one in single[:_MOST_SENTENCES]]
     lines += [
-        Sentence(place=group.names, text=group.count, next=group.advice, light=_badge(Validity.UNDECIDED))
+        Sentence(
+            place=group.names,
+            text=group.count,
+            next=group.advice,
+            light=_badge(Validity.UNDECIDED if group.is_undecided else Validity.CAUTION),
+        )
         for group in groups
     ]
     return lines, max(0, len(single) - _MOST_SENTENCES)
