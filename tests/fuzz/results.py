@@ -39,7 +39,7 @@ VALUES = {
     "no number": "'[NaN, 1e999]'",
     **{f"control {text!a}": f"CAST(x'{text.encode().hex()}' AS TEXT)" for text in CONTROLS},
 }
-_SCHEMA = "\n".join((Path(reading.__file__).parent / name).read_text() for name in ("schema.sql", "plans.sql"))
+_SCHEMA = "\n".join((Path(reading.__file__).parent / name).read_text() for name in ("schema.sql", "later.sql"))
 
 
 def columns_of(table: str) -> list[str]:

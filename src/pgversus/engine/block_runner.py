@@ -16,7 +16,7 @@ import numpy as np
 from pgversus.engine.context_state import ContextState
 from pgversus.engine.progress import Progress
 from pgversus.engine.testbed import Clock, Testbed, TrialFailedError, TrialRunner
-from pgversus.records.trials import Block, FailedTrial, Phase, Trial, Window, trial_of
+from pgversus.records.trials import Block, DiscardedWindow, FailedTrial, Phase, Trial, Window, trial_of
 from pgversus.stats.block_model import ratio_error
 from pgversus.study.comparison import BASELINE
 from pgversus.study.design import WindowKind
@@ -172,6 +172,7 @@ class _Attempt:
         self._gauges: dict[int, Mapping[str, float]] = {}
         self._failures: list[FailedTrial] = []
         self._repeated_rounds = 0
+        self._discarded: list[DiscardedWindow] = []
         self._may_repeat_at_all = state.may_repeat
 
     @property
@@ -222,6 +223,7 @@ class _Attempt:
             failures=tuple(failures),
             wall_s=wall_s,
             repeated_rounds=self._repeated_rounds,
+            discarded=tuple(self._discarded),
         )
 
     def _undisturbed(self, session: Session) -> Mapping[int, Sequence[Window]]:
@@ -238,10 +240,26 @@ class _Attempt:
             if not self._may_repeat(windows, attempts):
                 break
             self._repeated_rounds += len(session.rounds)
+            again = self._session(session, attempt=attempts + 1)
+            self._discard(session, {arm: windows[arm] for arm in again}, attempts)
             attempts += 1
             # An arm that fails now has failed; the others keep their earlier windows.
-            windows = {**windows, **self._session(session, attempt=attempts)}
+            windows = {**windows, **again}
         return windows
+
+    def _discard(self, session: Session, windows: Mapping[int, Sequence[Window]], attempt: int) -> None:
+        self._discarded += [
+            DiscardedWindow(
+                arm=arm,
+                round=number,
+                attempt=attempt,
+                transactions=window.transactions,
+                seconds=window.seconds,
+                was_disturbed=window.was_disturbed,
+            )
+            for arm, one in windows.items()
+            for number, window in enumerate(one, session.first_round)
+        ]
 
     def _may_repeat(self, windows: Mapping[int, Sequence[Window]], attempts: int) -> bool:
         if self._failures:

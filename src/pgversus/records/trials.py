@@ -284,6 +284,19 @@ class FailedTrial:
     """Message of the program that failed."""
 
 
+class DiscardedWindow(NamedTuple):
+    """A window whose round was measured again, because something else had the host in it or in one beside it."""
+
+    arm: int
+    round: int
+    """From 1 in each block."""
+    attempt: int
+    """From 1; the attempt that counts came after the last discarded one."""
+    transactions: int
+    seconds: float
+    was_disturbed: bool
+
+
 class Block(NamedTuple):
     """Trials close in time, at most one of each arm."""
 
@@ -295,7 +308,9 @@ class Block(NamedTuple):
     wall_s: float = 0.0
     """From the first start to the last stop, in seconds."""
     repeated_rounds: int = 0
-    """Rounds measured again because they were disturbed; their first measurements are discarded."""
+    """Rounds measured again because they were disturbed."""
+    discarded: tuple[DiscardedWindow, ...] = ()
+    """The windows of their earlier attempts; empty if read back from results."""
 
     @property
     def disturbed_windows(self) -> int:

@@ -1,7 +1,7 @@
 """Results on disk: one append-only, crash-safe SQLite file, and raw artifacts next to it.
 
 schema.sql       the tables and the meaning of their columns
-plans.sql        the tables of plans
+later.sql        the tables added since the first results
 folder.py        results folders, their lock, errors of reading and writing
 codec.py         conversion of value objects to JSON and back; columns that older results lack
 counters.py      the counters of a trial in one column

@@ -4,7 +4,6 @@ import json
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from importlib import resources
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -77,11 +76,6 @@ _CHECKED = """
 SELECT context FROM plan WHERE row_count IS NOT NULL
 UNION SELECT context FROM explained_arm WHERE sampled IS NOT NULL
 """
-
-
-def plan_tables() -> str:
-    """Return the statements that create the tables of plans if they do not exist."""
-    return resources.files(__package__).joinpath("plans.sql").read_text(encoding="utf-8")
 
 
 def plan_rows(context: int, plans: CapturedPlans) -> Iterator[Row]:

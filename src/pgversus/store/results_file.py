@@ -26,15 +26,16 @@ _KEYS: Mapping[str, tuple[str, ...]] = {
     "trial": ("context", "block", "arm"),
     "latency_histogram": ("context", "block", "arm"),
     "window": ("context", "block", "arm", "round"),
+    "discarded_window": ("context", "block", "arm", "round", "attempt"),
     "counter_name": ("position",),
     "explained_arm": ("context", "arm"),
     "plan": ("context", "arm", "statement"),
 }
 """The primary key of every table: rows are read in its order without sorting."""
-_LATER = frozenset({"explained_arm", "plan"})
-"""Tables of plans, which older results lack."""
+_LATER = frozenset({"discarded_window", "explained_arm", "plan"})
+"""Tables that older results lack."""
 _MOST_OBJECTS = 1000
-"""Tables, indexes and views; schema.sql creates 25."""
+"""Tables, indexes and views; schema.sql and later.sql create 27."""
 _LEAST_S, _BYTES_PER_S = 20.0, 1e6
 """The time limit of reading: a minimum, and a second for so many bytes. A hundred thousand trials take two seconds."""
 _STEPS = 1000

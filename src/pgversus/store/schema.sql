@@ -58,8 +58,7 @@ CREATE TABLE block (
     block INTEGER NOT NULL,                     -- from 1 in each context, in order of time
     finished_at TEXT NOT NULL,
     wall_s REAL NOT NULL,                       -- from the first start to the last stop; its part where starts are shared
-    repeated_rounds INTEGER NOT NULL,           -- measured again because something else had the host; the first ones are
-                                                -- not kept
+    repeated_rounds INTEGER NOT NULL,           -- measured again because something else had the host (discarded_window)
     PRIMARY KEY (context, block)
 );
 

@@ -18,7 +18,7 @@ from pgversus.store.codec import CONTEXT, PREPARATION, STUDY, ContextFact, add_m
 from pgversus.store.counters import counter_names, counters_blob
 from pgversus.store.folder import FILE_NAME, SCHEMA_VERSION, unwritable
 from pgversus.store.latencies import QUANTILE_COLUMNS
-from pgversus.store.plans import Row, plan_rows, plan_tables
+from pgversus.store.plans import Row, plan_rows
 from pgversus.store.results_file import check_schema, check_to_write
 from pgversus.study.study import Context, StudyMetadata
 from pgversus.text.documents import document_without_secrets
@@ -38,7 +38,7 @@ class Results:
             self._database.execute("PRAGMA journal_mode = wal")
             self._database.execute("PRAGMA synchronous = full")
             self._database.execute("PRAGMA foreign_keys = on")
-            self._database.executescript(plan_tables())
+            self._database.executescript(_later_tables())
             add_missing_columns(self._database)
             self._known = {name: at for at, name in enumerate(counter_names(self._database))}
         except OSError as error:
@@ -111,6 +111,7 @@ class Results:
             rows.append(("latency_histogram", {**at, **_histogram(trial)}))
             rows += [("window", {**at, **row}) for row in _windows(trial)]
         rows += [("trial", {**at, **_failed(failure)}) for failure in block.failures]
+        rows += [("discarded_window", {**at, **window._asdict()}) for window in block.discarded]
         self._write(rows)
         self._known = positions
 
@@ -135,7 +136,7 @@ class Results:
 
 def _write_whole(file: Path, study: StudyMetadata, contexts: Sequence[Context], facts: Mapping[str, Any]) -> None:
     """Create a file with its tables and everything known before the first block, in one transaction."""
-    schema = resources.files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
+    schema = _sql("schema.sql")
     rows: list[Row] = [
         ("schema", {"version": SCHEMA_VERSION, "program": f"pgversus {metadata.version('pgversus')}"}),
         _fact("study", STUDY.dump_python(study, mode="json")),
@@ -145,9 +146,18 @@ def _write_whole(file: Path, study: StudyMetadata, contexts: Sequence[Context], 
         rows += _context(context)
     with closing(sqlite3.connect(file, isolation_level=None)) as database:
         # Needs no journal file: after a kill this file is never read.
-        database.executescript(f"PRAGMA journal_mode = memory; BEGIN; {schema}{plan_tables()}")
+        database.executescript(f"PRAGMA journal_mode = memory; BEGIN; {schema}{_later_tables()}")
         _insert(database, rows)
         database.execute("COMMIT")
+
+
+def _later_tables() -> str:
+    """Return the statements that create the tables added since the first results, if they do not exist."""
+    return _sql("later.sql")
+
+
+def _sql(name: str) -> str:
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 def _sync_directory(folder: Path) -> None:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -283,6 +284,9 @@ def test_a_disturbed_round_is_repeated_for_all_arms_in_the_same_order() -> None:
     assert all(len(trial.windows) == 4 for block in ended.blocks for trial in block.trials.values())
     kept = [window for block in ended.blocks for trial in block.trials.values() for window in trial.windows]
     assert not any(window.was_disturbed for window in kept)
+    discarded = [(one.arm, one.round, one.attempt, one.was_disturbed) for one in ended.blocks[0].discarded]
+    assert sorted(discarded) == sorted([(arms[0], 1, 1, False), (arms[1], 1, 1, True)])
+    assert ended.blocks[1].discarded == ()
 
 
 def test_on_a_host_that_is_always_disturbed_a_block_repeats_at_most_half_its_rounds() -> None:
@@ -329,6 +333,11 @@ def test_short_windows_without_a_transaction_are_repeated_up_to_three_times(last
     ended = run(comparison(fixed_blocks=1, rounds=2, rounds_per_session=2, window_kind=WindowKind.SLICE), host)
     block = ended.blocks[0]
     assert (block.repeated_rounds, len(block.failures)) == (2 * repeats, 2 if lasts > 16 else 0)
+    # Both windows of both arms, at each attempt but the last.
+    attempts = range(1, repeats + 1)
+    assert sorted((one.attempt, one.arm, one.round) for one in block.discarded) == sorted(
+        product(attempts, (0, 1), (1, 2))
+    )
 
 
 @pytest.mark.parametrize(("metric", "repeats"), [(Metric.TIME, 1), (Metric.TPS, 0)])

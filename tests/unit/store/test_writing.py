@@ -1,6 +1,7 @@
 """Results are read back as the same objects, and nothing is half-written or mixed up."""
 
 import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from pgversus.errors import StoreError
 from pgversus.records.plans import PlannerSetting, SampledPlans, Statement, UncertaintyKind
 from pgversus.records.preparation import ArmFacts, BuildRecord, Difference, Preparation
-from pgversus.records.trials import Block, FailedTrial, Phase, Trial
+from pgversus.records.trials import Block, DiscardedWindow, FailedTrial, Phase, Trial
 from pgversus.store import reading
 from pgversus.store import writing as results_module
 from pgversus.store.codec import STUDY
@@ -108,6 +109,17 @@ def counted(block: Block) -> Block:
         for arm, trial in block.trials.items()
     }
     return block._replace(trials=trials, wall_s=12.5, repeated_rounds=3)
+
+
+def test_windows_that_were_measured_again_are_stored(tmp_path: Path) -> None:
+    again = DiscardedWindow(arm=1, round=3, attempt=1, transactions=900, seconds=1.5, was_disturbed=True)
+    block = counted(latency_block(1, [1000] * 3, [900] * 3))._replace(repeated_rounds=1, discarded=(again,))
+    results = begun(tmp_path)
+    results.add_block(1, block)
+    results.close()
+    with closing(sqlite3.connect(tmp_path / FILE_NAME)) as database:
+        assert database.execute("SELECT * FROM discarded_window").fetchall() == [(1, 1, 1, 3, 1, 900, 1.5, 1)]
+    assert read_results(tmp_path).contexts[0].blocks == (as_read(block._replace(discarded=())),)
 
 
 @pytest.mark.parametrize("server", SERVERS)
@@ -329,15 +341,17 @@ def test_rows_of_older_results_are_a_multiset(tmp_path: Path) -> None:
     assert read_results(tmp_path).contexts[0].plans() == plans_of(with_rows(one), with_rows(one))
 
 
-def test_results_without_plan_tables_are_read_and_resumed(tmp_path: Path) -> None:
+def test_results_without_later_tables_are_read_and_resumed(tmp_path: Path) -> None:
     begun(tmp_path).close()
     database = sqlite3.connect(tmp_path / FILE_NAME)
-    database.executescript("DROP TABLE plan; DROP TABLE explained_arm;")
+    database.executescript("DROP TABLE plan; DROP TABLE explained_arm; DROP TABLE discarded_window;")
     database.close()
     assert read_results(tmp_path).contexts[0].plans() is None
     results = Results(tmp_path)
     plans = plans_of(captured(scan("t")), captured(scan("t")))
     results.add_preparation(1, replace(preparation(context(1)), plans=plans), None)
+    again = DiscardedWindow(arm=0, round=1, attempt=1, transactions=1, seconds=1.0, was_disturbed=False)
+    results.add_block(1, latency_block(1, [1000], [900])._replace(discarded=(again,)))
     results.close()
     assert read_results(tmp_path).contexts[0].plans() == plans
 

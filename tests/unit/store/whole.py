@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pgversus.records.plans import PlannerSetting, SampledPlans
 from pgversus.records.preparation import ArmFacts, BuildRecord, Difference, Preparation
-from pgversus.records.trials import FailedTrial, Phase
+from pgversus.records.trials import DiscardedWindow, FailedTrial, Phase
 from pgversus.store.folder import FILE_NAME
 from pgversus.store.writing import Results
 from pgversus.study.counters import COUNTERS
@@ -100,7 +100,8 @@ def write_whole(folder: Path) -> None:
             arm: trial._replace(counters=counters, trend=0.01, ratio_error=0.02 if arm else None)
             for arm, trial in load.trials.items()
         }
-        results.add_block(1, load._replace(trials=trials, wall_s=12.5, repeated_rounds=1))
+        again = DiscardedWindow(arm=1, round=2, attempt=1, transactions=60, seconds=0.9, was_disturbed=True)
+        results.add_block(1, load._replace(trials=trials, wall_s=12.5, repeated_rounds=1, discarded=(again,)))
         results.add_block(
             2, operation_block(number, operation, (1.0 + number / 100, 0.4), (0.75, 0.4))._replace(wall_s=4.0)
         )

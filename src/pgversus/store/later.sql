@@ -1,5 +1,21 @@
--- Plans of the measured statements, captured before the first block. Older files get these tables when their run is
--- resumed.
+-- Tables added since the first results. Older files get them when their run is resumed.
+
+-- Windows of load, or operations, that do not count because something else had the host: their round was measured
+-- again. A session of short windows is repeated whole.
+CREATE TABLE IF NOT EXISTS discarded_window (
+    context INTEGER NOT NULL,
+    block INTEGER NOT NULL,
+    arm INTEGER NOT NULL,
+    round INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,                   -- from 1; the one that counts is the next after the last of these
+    transactions INTEGER NOT NULL,
+    seconds REAL NOT NULL,
+    was_disturbed INTEGER NOT NULL,             -- 0 for a window beside a disturbed one
+    PRIMARY KEY (context, block, arm, round, attempt),
+    FOREIGN KEY (context, block) REFERENCES block
+);
+
+-- Plans of the measured statements, captured before the first block.
 
 -- Planner settings and statistics behind the plans of one arm.
 CREATE TABLE IF NOT EXISTS explained_arm (
