@@ -19,10 +19,11 @@ from pgversus.cli.options import (
     show_dry_run,
     with_requested_manner,
 )
-from pgversus.cli.question import METRICS, arms_options, comparison_of, study_of, variable_options
+from pgversus.cli.question import arms_options, comparison_of, study_of, variable_options
 from pgversus.errors import ExitCode
 from pgversus.study.comparison import Comparison
 from pgversus.study.design import FIRST_LOOK, MOST_BLOCKS
+from pgversus.study.metrics import JUDGED_BY_NAME
 from pgversus.study.workload import QueryMode
 
 _LEAST_FIXED = 2
@@ -110,7 +111,7 @@ _GROUPS = {
 )
 @click.option(
     "--metric",
-    type=click.Choice(list(METRICS)),
+    type=click.Choice(list(JUDGED_BY_NAME)),
     help="Metric that the verdict is about.  [default: tps; latency_p95 with -R; time for an operation]",
 )
 @click.option(

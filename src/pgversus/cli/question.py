@@ -202,10 +202,6 @@ def _check_one_kind(options: Mapping[str, Any]) -> None:
         )
 
 
-METRICS = JUDGED_BY_NAME
-"""Metrics that can carry the verdict, by the value of --metric."""
-
-
 def comparison_of(options: Mapping[str, Any]) -> Comparison:
     """Return the comparison that the options describe; files are read here, once. StudyError for the first problem."""
     operation = operation_of(options)
@@ -301,7 +297,7 @@ def _design(options: Mapping[str, Any], workload: Workload) -> Design:
         return None if options[name] is None else parse(options[name], f"--{name}")
 
     choices = DesignChoices(
-        metric=METRICS[options["metric"]] if options["metric"] else None,
+        metric=JUDGED_BY_NAME[options["metric"]] if options["metric"] else None,
         margin=read("margin", parse_share),
         precision=read("precision", parse_precision),
         budget_s=read("budget", parse_duration),

@@ -240,7 +240,6 @@ class ShortWindowRunner(WarmTrialRunner):
     ) -> None:
         """Take the arguments of WarmTrialRunner."""
         super().__init__(servers, loads, preparation, prewarms=prewarms)
-        self._preparation = preparation
         self._done: dict[int, BlockWork] = {}
 
     def warm_up(self, arm: int, seed: int) -> Mapping[str, float]:
@@ -272,20 +271,20 @@ class TransactionRunner(ShortWindowRunner):
 
     def measure(self, arm: int, seed: int, name: str) -> None:
         """Measure one window."""
-        window = self._run(arm, self._preparation.design.window_transactions or 1, seed, name)
+        window = self._run(arm, self._design.window_transactions or 1, seed, name)
         self._done[arm].transactions += window.transactions
         self._windows[arm].append(window)
 
     def _load_until_steady(self, arm: int, seed: int) -> None:
         """Run a few executions: each window has a new session anyway."""
-        design = self._preparation.design
+        design = self._design
         windows = design.warm_up_s / max(design.window_s, _SHORTEST_S)
         transactions = max(_WARM_UP_EXECUTIONS, math.ceil(windows * (design.window_transactions or 1)))
         self._run(arm, transactions, seed, None)
 
     def _run(self, arm: int, transactions: int, seed: int, name: str | None) -> Window:
         load, target = self._loads[arm], self._set.servers[arm].target
-        design = self._preparation.design
+        design = self._design
         seconds = design.window_s * transactions / (design.window_transactions or 1)
         server = self._set.servers[arm]
         before = read_host_of(server)

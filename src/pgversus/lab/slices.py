@@ -32,7 +32,7 @@ class SliceRunner(ShortWindowRunner):
 
     def _load_until_steady(self, arm: int, seed: int) -> None:
         """Run one session like the measured ones: data are already in memory, and each session warms its own caches."""
-        seconds = self._preparation.design.warm_up_s
+        seconds = self._design.warm_up_s
         self._watch(arm)
         if seconds >= 1:
             super()._load_until_steady(arm, seed)
@@ -44,7 +44,7 @@ class SliceRunner(ShortWindowRunner):
         """Measure one window; the first one of a session connects the clients."""
         session = self._sessions.get(arm) or self._open(arm, seed, name)
         before = read_host_of(self._set.servers[arm])
-        design = self._preparation.design
+        design = self._design
         self._run(arm, session, design.slice_s or design.window_s)
         session.add_host(difference(before, read_host_of(self._set.servers[arm])))
 
@@ -85,7 +85,7 @@ class SliceRunner(ShortWindowRunner):
 
     def _open(self, arm: int, seed: int, log_name: str | None) -> SliceSession:
         target = self._set.servers[arm].target
-        places = Placement(self._preparation.design, seed)
+        places = Placement(self._design, seed)
         for attempt in range(_MOST_OPENED):
             session = SliceSession(self._loads[arm], target, self._watch(arm), places, f"slices-{arm}", log_name)
             self._sessions[arm] = session

@@ -129,7 +129,7 @@ def dry_run_text(
             [
                 count(len(study.contexts), "comparison"),
                 count(study.treatments, "treatment"),
-                "1 verdict" if study.verdicts == 1 else f"{study.verdicts} verdicts that share one error of 5 %",
+                "1 verdict" if study.verdicts == 1 else f"{study.verdicts} verdicts that share one error rate of 5 %",
             ]
         ),
         *_left_out(study),

@@ -249,7 +249,7 @@ def _confirmation(verdict: Verdict, found: Attribution) -> str:
     if verdict not in DIFFERENT:
         return ""
     if found.whole.low <= 1 <= found.whole.high:
-        return _("This measurement alone does not confirm the verdict: its interval includes no difference.")
+        return _("This measurement alone does not confirm the verdict: its interval includes zero difference.")
     if (found.whole.value > 1) is (verdict is Verdict.FASTER):
         return ""
     return _("CHECK: this measurement contradicts the verdict.")

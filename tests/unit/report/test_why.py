@@ -125,7 +125,10 @@ def test_without_a_measurement_no_cause_is_claimed(
     ("whole", "words"),
     [
         ((0.8, 0.7, 0.9), "CHECK: this measurement contradicts the verdict."),
-        ((1.1, 0.9, 1.3), "This measurement alone does not confirm the verdict: its interval includes no difference."),
+        (
+            (1.1, 0.9, 1.3),
+            "This measurement alone does not confirm the verdict: its interval includes zero difference.",
+        ),
     ],
 )
 def test_a_measurement_that_does_not_agree_with_the_verdict_says_so(

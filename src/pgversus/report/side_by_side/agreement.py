@@ -14,9 +14,6 @@ from pgversus.study.metrics import Metric
 from pgversus.text.translation import N_, _
 from pgversus.text.units import percent
 
-A, B = "A", "B"
-"""Names of the two results, in the order of the command line."""
-
 
 class MismatchReason(StrEnum):
     """Why two verdicts do not answer the same question."""
