@@ -4,10 +4,10 @@ from pathlib import Path
 import pytest
 
 from pgversus.cli.compare import compare
-from pgversus.cli.question import METRICS, comparison_of
+from pgversus.cli.question import comparison_of
 from pgversus.errors import StudyError
 from pgversus.study.comparison import Comparison
-from pgversus.study.metrics import Metric
+from pgversus.study.metrics import JUDGED_BY_NAME, Metric
 from pgversus.study.servers import RunningServer
 from pgversus.study.workload import Operation, PgbenchWorkload, QueryMode, Script, Step
 
@@ -111,10 +111,10 @@ def test_tps_is_rejected_as_metric_with_a_rate() -> None:
     assert refused("16", "17", "-R", "50", "--metric", "tps").slug == "study-rate-and-tps"
 
 
-@pytest.mark.parametrize("word", METRICS)
+@pytest.mark.parametrize("word", JUDGED_BY_NAME)
 def test_every_metric_can_be_selected_by_name(word: str) -> None:
-    work = OPERATION if METRICS[word] is Metric.TIME else ()
-    assert requested("16", "17", *work, "--metric", word).design.metric is METRICS[word]
+    work = OPERATION if JUDGED_BY_NAME[word] is Metric.TIME else ()
+    assert requested("16", "17", *work, "--metric", word).design.metric is JUDGED_BY_NAME[word]
     assert not word.endswith("_s")
 
 
