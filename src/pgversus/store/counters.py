@@ -52,6 +52,8 @@ def counter_rows(columns: Columns, blobs: Sequence[bytes]) -> list[CounterRow]:
         sizes = np.abs(table)
         if ((sizes > _MOST) | ((sizes > 0) & (sizes < _LEAST))).any():
             raise ValueError("a counter is out of range")
+    # Of the many bit patterns of NaN, some raise an error in arithmetic.
+    table[np.isnan(table)] = nan
     return [CounterRow(columns, table, index) for index in range(len(blobs))]
 
 

@@ -2,12 +2,14 @@
 
 import math
 import sqlite3
+import struct
 from importlib import resources
 
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pgversus.store.counters import counters_blob
+from pgversus.stats.counters import Columns, CounterTable
+from pgversus.store.counters import counter_rows, counters_blob
 
 COUNTED = st.floats(min_value=1e-100, max_value=1e30)
 
@@ -34,6 +36,15 @@ def shown(counters: dict[str, float]) -> dict[str, float]:
 def test_the_view_of_counters_shows_each_number_exactly(first: float, second: float, third: float) -> None:
     counters = {"first": first, "second": second, "third": third}
     assert shown(counters) == counters
+
+
+def test_a_bit_pattern_of_nan_that_arithmetic_rejects_means_not_reported() -> None:
+    """A signalling NaN: sums over it would raise a warning, as in a damaged results file."""
+    columns = Columns(("first", "second"))
+    signalling = bytes.fromhex("7ff0000000000001")
+    rows = counter_rows(columns, [struct.pack(">d", 1.0) + signalling, struct.pack(">2d", 2.0, 3.0)])
+    table = CounterTable(columns, rows[0].table)
+    assert (table.total("first"), table.total("second")) == (3.0, None)
 
 
 def test_the_view_of_counters_omits_what_nobody_reported() -> None:
