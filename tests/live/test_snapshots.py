@@ -34,8 +34,6 @@ from pgversus.study.servers import parse_server
 from tests.builders import comparison
 from tests.live.conftest import QUICK, CommandLine
 
-pytestmark = pytest.mark.own_snapshots
-
 USER = server_user()
 
 
