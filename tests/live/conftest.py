@@ -1,6 +1,7 @@
 """Run the command line against real servers, and check that nothing is left over.
 
-Builds come from the user's own cache, fetched once; each test has its own directory for runs.
+Builds come from the user's own cache, fetched once. Loaded data are shared by all tests, except those that are about
+loading (`own_snapshots`). Each test has its own directory for runs.
 """
 
 import json
@@ -169,13 +170,18 @@ def users_cache() -> Path:
 
 
 @contextmanager
-def own_command_line(shared_cache: Path, directory: Path) -> Iterator[CommandLine]:
-    """pgversus in this directory, with its own cache except for builds; none of its processes outlives the test."""
+def own_command_line(shared_cache: Path, directory: Path, snapshots: Path | None = None) -> Iterator[CommandLine]:
+    """pgversus in this directory, with its own cache except for builds; none of its processes outlives the test.
+
+    snapshots: a directory of loaded data to share as well.
+    """
     # Not the directory itself: under root, servers of another user must be able to enter it.
     cache = Path(tempfile.mkdtemp(prefix="pgversus-test-", dir="/tmp"))
     cache.chmod(0o755)
     for name in ("builds", "ccache", "index", "sources", "staging"):
         (cache / name).symlink_to(shared_cache / name)
+    if snapshots is not None:
+        (cache / "snapshots").symlink_to(snapshots)
     (cache / "runs").mkdir()
     kept = {name: value for name, value in os.environ.items() if name in ("HOME", "PATH", "SSL_CERT_FILE", "TMPDIR")}
     try:
@@ -192,8 +198,20 @@ def shared_cache() -> Path:
     return users_cache()
 
 
+@pytest.fixture(scope="session")
+def shared_snapshots(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Loaded data of all workers of this session: most tests load the same."""
+    own = tmp_path_factory.getbasetemp()
+    directory = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "snapshots"
+    directory.mkdir(exist_ok=True)
+    return directory
+
+
 @pytest.fixture
-def command_line(shared_cache: Path, tmp_path: Path) -> Iterator[CommandLine]:
-    with own_command_line(shared_cache, tmp_path) as line:
+def command_line(
+    request: pytest.FixtureRequest, shared_cache: Path, shared_snapshots: Path, tmp_path: Path
+) -> Iterator[CommandLine]:
+    is_own = request.node.get_closest_marker("own_snapshots") is not None
+    with own_command_line(shared_cache, tmp_path, None if is_own else shared_snapshots) as line:
         yield line
         assert line.leftovers() == []

@@ -63,6 +63,7 @@ def test_an_interrupted_run_reports_the_verdicts_so_far(command_line: CommandLin
     assert blocks >= 1
 
 
+@pytest.mark.own_snapshots
 def test_an_interrupt_before_the_first_block_leaves_nothing(command_line: CommandLine) -> None:
     process = command_line.start("compare", *LOAD)
     command_line.wait_for(lambda: list(command_line.runs.glob("*/snapshot-1/data/postmaster.pid")))

@@ -34,6 +34,8 @@ from pgversus.study.servers import parse_server
 from tests.builders import comparison
 from tests.live.conftest import QUICK, CommandLine
 
+pytestmark = pytest.mark.own_snapshots
+
 USER = server_user()
 
 

@@ -83,6 +83,7 @@ def test_a_hanging_pilot_does_not_stop_other_contexts_and_is_retried(command_lin
     database.close()
 
 
+@pytest.mark.own_snapshots
 def test_data_that_cannot_be_loaded_is_tried_once_and_does_not_stop_other_contexts(command_line: CommandLine) -> None:
     study = STUDY.replace("blocks = 3", "blocks = 2").replace(
         "[dataset]\nscale = 1", '[datasets.bad]\nsql = "SELECT 1 / 0;"\n\n[datasets.good]\nscale = 1'
@@ -141,6 +142,7 @@ def test_a_study_killed_eight_times_ends_with_the_trials_of_an_undisturbed_one(
 
 
 @pytest.mark.long
+@pytest.mark.own_snapshots
 def test_levels_of_a_setting_share_their_data_and_contexts_share_server_starts(command_line: CommandLine) -> None:
     command_line.write(
         "s.toml",
