@@ -34,6 +34,11 @@ class PgversusError(Exception):
 
     exit_code = ExitCode.BUG
 
+    @property
+    def summary(self) -> str:
+        """What happened, where, and what was found, in one line."""
+        return f"{self.what} ({self.where}): {self.found}"
+
     def __str__(self) -> str:
         """Return all non-empty parts, one a line, so that a traceback in a notebook shows the whole message."""
         parts = (("where", self.where), ("found", self.found), ("expected", self.expected), ("to do", self.to_do))

@@ -20,7 +20,7 @@ from pgversus.host.page_cache import evict
 from pgversus.host.processes import PeakMemory, cpu_time, memory_bytes
 from pgversus.lab.arm_servers import ExternalServer, ServerSet
 from pgversus.lab.load_windows import WarmTrialRunner
-from pgversus.lab.runner import Reading, grown
+from pgversus.lab.readings import Reading, grown
 from pgversus.postgres.catalog import checkpoint
 from pgversus.postgres.client import fixed_client
 from pgversus.postgres.cluster import make_cluster

@@ -177,7 +177,7 @@ def _attributed(stored: StoredStudy, facts: _Facts, results: Path) -> dict[int, 
             try:
                 read = _read_attributed(attribution_folder(results, context, contender))
             except StoreError as error:
-                read = _not_measured(f"{error.what} ({error.where}): {error.found}")
+                read = _not_measured(error.summary)
             found.setdefault(context, {})[contender] = read
     for key, words in facts.not_attributed.items():
         context, contender = map(int, key.split("-"))

@@ -271,7 +271,7 @@ def _prepare(
     except (DatasetError, ServerError, StudyError, WorkloadError) as error:
         if is_only:
             raise
-        state.fail(f"{error.what} ({error.where}): {error.found}")
+        state.fail(error.summary)
         progress.say(f"{state.context.label}: {state.failure}")
         if known is None and _fails_for_good(error, state):
             keep(state)

@@ -5,6 +5,7 @@ studies.py             study files on disk, and where their results are stored
 consent.py             the user's consent to what a study file requests
 estimates.py           dry runs, and whether the host has room for a study
 resume.py              results folders, and whether earlier results answer the same question
+study_changes.py       what has changed since, in words
 resume_checks.py       whether builds, client and machine are the same as before
 resources.py           resources of one run: builds, private directories, snapshots
 server_settings.py     whether every server accepts every setting
@@ -12,7 +13,9 @@ acting_settings.py     whether every session of the load has the requested setti
 build_verification.py  whether the running server matches the request
 testbed.py             contexts on real servers: data, servers and loads, created on first use
 arm_servers.py         managed and external servers, started and stopped together
-runner.py              the first run of a workload, counters, failures of the host
+failures.py            whether a failure is one of a trial, of a server, or of the host
+readings.py            counters before and after what is measured
+runner.py              how a workload is measured, and the results of its first run
 load_runner.py         contexts measured by pgbench: the first load, then windows
 load_windows.py        windows that are runs of pgbench, warm or cold
 slices.py              windows that are slices of a longer run of pgbench
@@ -20,6 +23,7 @@ slice_session.py       that run, stopped except during its windows, and the plac
 operation_runner.py    contexts measured as an operation
 results_writer.py      what a run writes, and when
 plan_capture.py        plans of the measured statements
+plan_sampling.py       plans sampled under load
 plan_search.py         settings that restore a plan
 plan_checks.py         whether captured plans may be compared, or were restored
 attribution.py         what plan changes account for, measured after the verdicts

@@ -7,14 +7,18 @@ would then run with the same value, and the comparison would find no difference 
 from collections.abc import Iterator, Mapping, Sequence
 
 from pgversus.errors import WorkloadError
-from pgversus.lab.runner import Settings
+from pgversus.lab.arm_servers import ArmServer
+from pgversus.postgres import catalog
 from pgversus.postgres.catalog import SettingValue
-from pgversus.postgres.session import Target
+from pgversus.postgres.session import Target, connect
 from pgversus.study.comparison import Arm, Comparison
 from pgversus.study.workload import Script
 from pgversus.text.redaction import value_without_secrets
 from pgversus.workload.pgbench_run import PgbenchLoad
 from pgversus.workload.sent_statements import settings_after
+
+Settings = Mapping[str, SettingValue]
+"""Settings by name."""
 
 _OVERRULING = {
     "database": "ALTER DATABASE ... SET",
@@ -22,6 +26,12 @@ _OVERRULING = {
     "database user": "ALTER ROLE ... IN DATABASE ... SET",
 }
 """Statements that overrule the configuration of a server, by the source that pg_settings shows."""
+
+
+def session_settings(server: ArmServer) -> Settings:
+    """Return the settings of a running server as a session of the workload has them."""
+    with connect(server.target, as_the_load=True) as connection:
+        return catalog.session_settings(connection)
 
 
 def check_settings_in_sessions(comparison: Comparison, sessions: Sequence[Settings]) -> None:

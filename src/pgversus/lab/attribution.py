@@ -110,7 +110,7 @@ def attribute(study: Study, results: Path, measure: Measure, progress: Progress)
             try:
                 stopped = _measured(one, earlier, left_s / (len(waiting) - number), measure, progress)
             except PgversusError as error:
-                not_attributed[one.key] = f"{error.what} ({error.where}): {error.found}"
+                not_attributed[one.key] = error.summary
                 progress.say(f"{one.label}: {not_attributed[one.key]}")
                 continue
             if stopped is None:
@@ -122,7 +122,7 @@ def attribute(study: Study, results: Path, measure: Measure, progress: Progress)
     except KeyboardInterrupt:
         progress.say("interrupted: the verdicts are complete, but the effect of the plans was not measured")
     except PgversusError as error:
-        progress.say(f"the effect of the plans was not measured: {error.what} ({error.where}): {error.found}")
+        progress.say(f"the effect of the plans was not measured: {error.summary}")
     return not_attributed
 
 

@@ -10,9 +10,9 @@ from pgversus.builds.provide import AvailableBuilds, available_builds
 from pgversus.data.cache_quota import check_room
 from pgversus.host.directories import Cache, open_cache
 from pgversus.host.identity import ServerUser
+from pgversus.lab.failures import failures_of_the_host
 from pgversus.lab.resume import EarlierResults, check_same_study
 from pgversus.lab.resume_checks import as_measured_before, compilers_before
-from pgversus.lab.runner import failures_of_the_host
 from pgversus.lab.server_settings import TargetOf, ask_of, with_possible_settings
 from pgversus.postgres.labels import label_of_running
 from pgversus.postgres.session import uri_target

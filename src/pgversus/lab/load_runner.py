@@ -16,10 +16,10 @@ from pgversus.errors import ServerError, WorkloadError
 from pgversus.host.pausable import can_pause
 from pgversus.host.processes import BackgroundThread
 from pgversus.host.processors import Processors, split_processors
-from pgversus.lab.acting_settings import check_settings_in_scripts
+from pgversus.lab.acting_settings import Settings, check_settings_in_scripts, session_settings
 from pgversus.lab.arm_servers import ArmServer, ServerSet, wrote_since
 from pgversus.lab.load_windows import ColdTrialRunner, TransactionRunner, WarmTrialRunner
-from pgversus.lab.runner import FirstRun, Settings, session_settings
+from pgversus.lab.runner import FirstRun
 from pgversus.lab.slices import SliceRunner
 from pgversus.postgres import catalog
 from pgversus.postgres.load_sessions import LoadSessions

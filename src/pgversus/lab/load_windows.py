@@ -13,14 +13,13 @@ from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 
-from pgversus.engine.testbed import TrialFailedError
-from pgversus.errors import HostError, PgversusError, StoreError
 from pgversus.host.lost_time import LostTime
 from pgversus.host.page_cache import evict
 from pgversus.host.processes import PeakMemory
 from pgversus.host.processors import started_on
 from pgversus.lab.arm_servers import ServerSet
-from pgversus.lab.runner import CPUS, Reading, grown, read_after, read_before, read_host_of
+from pgversus.lab.failures import failing_the_trial
+from pgversus.lab.readings import CPUS, Reading, grown, read_after, read_before, read_host_of
 from pgversus.records.preparation import Preparation
 from pgversus.records.trials import Window
 from pgversus.stats.counters import difference, is_disturbed
@@ -75,15 +74,10 @@ class WarmTrialRunner:
 
     def start(self, arm: int) -> None:
         """Start a fresh server, on fresh data where that matters; then prewarm its data and run a checkpoint."""
-        try:
+        with failing_the_trial():
             self._start(arm)
             self._set.read_in(arm, prewarms=self._prewarms)
             self._set.counters(arm)
-        except HostError:
-            # A full disk is not a property of this arm: results are kept, and the study can be resumed later.
-            raise
-        except PgversusError as error:
-            raise trial_failed(error) from error
 
     def warm_up(self, arm: int, seed: int) -> Mapping[str, float]:
         """Run the load until it is steady and discard its numbers, except the peak memory of the server.
@@ -91,18 +85,14 @@ class WarmTrialRunner:
         Reads the size of the database first, in the state in which every block starts.
         """
         server = self._set.servers[arm]
-        try:
+        with failing_the_trial():
             gauges = {"data_bytes": float(self._set.counters(arm).database_bytes())}
-        except PgversusError as error:
-            raise trial_failed(error) from error
         pid = server.postmaster_pid
         with PeakMemory(pid) if pid is not None else nullcontext() as peak:
             self._load_until_steady(arm, seed)
-        try:
+        with failing_the_trial():
             # Its sessions report statistics when they end, before version 15 even later; not into the first window.
             self._set.counters(arm).read(settled=True)
-        except PgversusError as error:
-            raise trial_failed(error) from error
         most = peak.peak_bytes if peak is not None else None
         return gauges if most is None else {**gauges, "server_memory_peak_bytes": float(most)}
 
@@ -137,7 +127,7 @@ class WarmTrialRunner:
 
     def _measured(self, arm: int, seed: int, name: str) -> Window:
         server = self._set.servers[arm]
-        try:
+        with failing_the_trial():
             counters = self._set.counters(arm)
             before = read_before(server, counters)
             load = self._loads[arm]
@@ -149,11 +139,6 @@ class WarmTrialRunner:
                 # Before the log is read, which takes long enough to look like the work of other programs.
                 after = read_after(server, counters)
                 window = read_window(load, finished)
-        except (HostError, StoreError):
-            # A full disk, or a log that cannot be stored, is not a failure of this arm.
-            raise
-        except PgversusError as error:
-            raise trial_failed(error) from error
         counted = {**window.counters, **grown(before, after, self._set.own_growth(arm))}
         was_disturbed = time_of_window.was_lost or is_disturbed(counted, window.seconds, CPUS)
         return replace(window, counters=counted, was_disturbed=was_disturbed)
@@ -164,12 +149,8 @@ class ColdTrialRunner(WarmTrialRunner):
 
     def start(self, arm: int) -> None:
         """Start on fresh data once, to see that the server starts; each window starts it again."""
-        try:
+        with failing_the_trial():
             self._start(arm)
-        except HostError:
-            raise
-        except PgversusError as error:
-            raise trial_failed(error) from error
 
     def warm_up(self, arm: int, seed: int) -> Mapping[str, float]:
         """Run one cold window for the peak memory of the server; its effects on caches are gone before the next.
@@ -194,19 +175,12 @@ class ColdTrialRunner(WarmTrialRunner):
     def _restart_cold(self, arm: int) -> float | None:
         """Return the share of its files that is still cached; None if unknown."""
         server = self._set.servers[arm]
-        try:
+        with failing_the_trial():
             self._set.stop(arm)
             assert server.data_directory is not None  # noqa: S101 - a cold cache is refused for external servers
             still_cached = evict(server.data_directory)
             self._start(arm)
-        except PgversusError as error:
-            raise trial_failed(error) from error
         return still_cached
-
-
-def trial_failed(error: PgversusError) -> TrialFailedError:
-    """Return the failure of an arm with the message of the error."""
-    return TrialFailedError(f"{error.what}: {error.found}")
 
 
 _SHORTEST_S = 1e-6
@@ -245,20 +219,15 @@ class ShortWindowRunner(WarmTrialRunner):
     def warm_up(self, arm: int, seed: int) -> Mapping[str, float]:
         """Warm up, then read the counters at the start of the windows."""
         gauges = super().warm_up(arm, seed)
-        try:
-            before = read_before(self._set.servers[arm], self._set.counters(arm))
+        with failing_the_trial():
             # Exclude the work of the warm-up.
-            self._done[arm] = BlockWork(before=before)
-        except PgversusError as error:
-            raise trial_failed(error) from error
+            self._done[arm] = BlockWork(before=read_before(self._set.servers[arm], self._set.counters(arm)))
         return gauges
 
     def counted(self, arm: int, transactions: int) -> Mapping[str, float]:
         """Return the server's counters; those of host and client are stored with each window."""
-        try:
+        with failing_the_trial():
             after = read_after(self._set.servers[arm], self._set.counters(arm))
-        except PgversusError as error:
-            raise trial_failed(error) from error
         return self._done[arm].counters(after, self._own_growth(arm), transactions)
 
     def _own_growth(self, arm: int) -> Mapping[str, float]:

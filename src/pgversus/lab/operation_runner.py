@@ -7,11 +7,14 @@ from pathlib import Path
 
 from pgversus.engine.progress import Progress
 from pgversus.engine.testbed import TrialFailedError, TrialHungError, TrialRunner
-from pgversus.errors import HostError, PgversusError, StoreError, WorkloadError
+from pgversus.errors import WorkloadError
 from pgversus.host.lost_time import LostTime
 from pgversus.host.page_cache import evict, read_in
+from pgversus.lab.acting_settings import Settings, session_settings
 from pgversus.lab.arm_servers import ArmServer, ServerSet
-from pgversus.lab.runner import CPUS, FirstRun, Settings, grown, read_after, read_before, session_settings
+from pgversus.lab.failures import failing_the_trial
+from pgversus.lab.readings import CPUS, grown, read_after, read_before
+from pgversus.lab.runner import FirstRun
 from pgversus.postgres import catalog
 from pgversus.postgres.client import Client
 from pgversus.postgres.cluster import remove_directory
@@ -75,13 +78,8 @@ class Repetitions:
     def _ending(self, arm: int) -> Iterator[None]:
         """End the arm at any failure inside; turn one of its own into a failed trial."""
         try:
-            yield
-        except (HostError, StoreError):
-            self.end(arm)
-            raise
-        except PgversusError as error:
-            self.end(arm)
-            raise TrialFailedError(f"{error.what}: {error.found}") from error
+            with failing_the_trial():
+                yield
         except BaseException:
             self.end(arm)
             raise

@@ -1,39 +1,29 @@
-"""The plans of all arms of a context on their own servers: captured, compared, and restored."""
+"""The plans of all arms of a context, captured on their own servers, with the settings that restore the old ones."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 import psycopg
 
-from pgversus.answers.plans import PlansAnswer, compared
 from pgversus.engine.progress import NoProgress, Progress
-from pgversus.engine.testbed import TrialFailedError
-from pgversus.errors import HostError, PgversusError, PlanError, WorkloadError
-from pgversus.host.identity import ServerUser
+from pgversus.errors import HostError, PgversusError, WorkloadError
 from pgversus.lab.arm_servers import ArmServer
 from pgversus.lab.load_runner import PilotResult
 from pgversus.lab.plan_checks import check_plan_restored, check_rewrite, check_same_statements
+from pgversus.lab.plan_sampling import sampled
 from pgversus.lab.plan_search import find_overrides
-from pgversus.lab.resources import open_resources
-from pgversus.lab.runner import failures_of_the_host
-from pgversus.lab.testbed import PostgresTestbed
-from pgversus.plans.explain import read_plans
-from pgversus.plans.levels import fingerprints
 from pgversus.postgres.client import Client
 from pgversus.postgres.explain import explain, index_keys, planner_settings, rows_digest, statistics_digests
-from pgversus.postgres.session import Connection, Target, connect, with_options
-from pgversus.records.plans import Captured, CapturedPlans, CapturedStatement, PlanOverride, SampledPlans, Statement
+from pgversus.postgres.session import Connection, Target, connect
+from pgversus.records.plans import Captured, CapturedPlans, CapturedStatement, PlanOverride, Statement
 from pgversus.study.comparison import Comparison
 from pgversus.study.counterfactual import CONTENDER_AGAIN, OLD_PLANS
-from pgversus.study.study import Study
-from pgversus.study.windows import least_window_s
 from pgversus.study.workload import loads_of
 from pgversus.text.translation import N_
-from pgversus.workload.pgbench_run import PgbenchLoad, finished_load, read_window
+from pgversus.workload.pgbench_run import PgbenchLoad
 from pgversus.workload.sent_statements import statements_of
 
 _RERUNS = 2
@@ -98,80 +88,6 @@ def _has_plan(connection: Connection, text: str) -> bool:
     except psycopg.errors.SyntaxError:
         return False
     return True
-
-
-_WANTED = 200
-"""Plans of each arm, so that a plan used once in 50 executions is seen at least once with 98 % probability."""
-_LEAST_S = 1.0
-_SEED = 2
-# Not the seed used to capture statements: different values may have different plans.
-_OF_PGBENCH = re.compile(r'"Query Text": "(?:select count\(\*\) from pgbench_branches|select o\.n, p\.partstrat)')
-# Queries of pgbench itself before a built-in script: number of branches, and whether tables are partitioned.
-_ENTRY = re.compile(r"plan:\n((?:\t.*\n?)+)")
-
-
-def sampled(
-    servers: Sequence[ArmServer], loads: Sequence[PgbenchLoad], pilot: PilotResult, plans: CapturedPlans
-) -> tuple[SampledPlans, ...]:
-    """Sample plans under load on each arm: their number, and those not among the captured ones. Takes a second or more.
-
-    servers: running. pilot: results of the first load.
-    """
-    return tuple(
-        _sampled(server, load, pilot, captured)
-        for server, load, captured in zip(servers, loads, plans.arms, strict=True)
-    )
-
-
-def _sampled(server: ArmServer, load: PgbenchLoad, pilot: PilotResult, captured: Captured) -> SampledPlans:
-    if server.log is None:
-        return SampledPlans(told=0, others=0, failure="the log of an external server cannot be read")
-    seconds = max(_LEAST_S, least_window_s(load.workload.rate), 2 * pilot.slowest_latency_s)
-    # The rate of the slowest arm, so that faster arms yield more plans.
-    tps = load.workload.rate or load.workload.clients / pilot.slowest_latency_s
-    share = min(1.0, _WANTED / max(1.0, tps * seconds * len(captured.statements)))
-    before = server.log.stat().st_size
-    try:
-        with finished_load(load, _with_auto_explain(server.target, share), seconds, _SEED) as finished:
-            read_window(load, finished)
-    except TrialFailedError as error:
-        return SampledPlans(told=0, others=0, failure=str(error))
-    known = {_shape(one.explained.planned) for one in captured.statements if one.explained is not None}
-    logged = list(_logged_plans(server.log, before))
-    if not logged:
-        return SampledPlans(told=0, others=0, failure="auto_explain logged no plans within one window")
-    try:
-        others = [text for text in logged if _shape(text) not in known]
-    except PlanError as error:
-        # Other entries of a log may look like plans.
-        return SampledPlans(told=0, others=0, failure=f"{error.what} ({error.where}): {error.found}")
-    return SampledPlans(told=len(logged), others=len(others), example=others[0] if others else None)
-
-
-def _with_auto_explain(target: Target, share: float) -> Target:
-    """Return the target with auto_explain loaded in its sessions, logging this share of statements."""
-    return with_options(
-        target,
-        {
-            "session_preload_libraries": "auto_explain",
-            "auto_explain.log_min_duration": "0",
-            "auto_explain.log_format": "json",
-            "auto_explain.log_verbose": "on",
-            "auto_explain.sample_rate": f"{share:g}",
-        },
-    )
-
-
-def _logged_plans(log: Path, before: int) -> Iterator[str]:
-    """Yield the plans logged since the log had this length: each of their lines begins with a tab."""
-    with log.open("rb") as file:
-        file.seek(before)
-        text = file.read().decode(errors="replace")
-    yield from (entry[1] for entry in _ENTRY.finditer(text) if not _OF_PGBENCH.search(entry[1]))
-
-
-def _shape(text: str) -> str:
-    return fingerprints(read_plans(text, "auto_explain")[0]).shape
 
 
 _ASKING = N_("capturing the plans of {arm}: statement {number} of {total}")
@@ -242,7 +158,7 @@ def capture_or_reason(
     except HostError:
         raise
     except PgversusError as error:
-        return None, f"{error.what} ({error.where}): {error.found}"
+        return None, error.summary
     if not explainer.samples:
         return plans, ""
     explainer.progress.at(_SAMPLING)
@@ -271,33 +187,3 @@ def explained_counterfactual(
         check_rewrite(labels, plans)
     check_plan_restored(labels, plans)
     return plans, ""
-
-
-def compare_plans(study: Study, user: ServerUser, client: Client, progress: Progress) -> PlansAnswer:
-    """Compare the plans of a comparison's workload on each arm with the baseline's; leave nothing behind.
-
-    study: with one context. PgversusError of any kind if its servers cannot be provided, loaded or queried.
-    """
-    with open_resources(study, user, progress) as resources, ExitStack() as stack:
-        testbed = PostgresTestbed(
-            resources.study,
-            resources.builds,
-            resources.directory,
-            client=client,
-            snapshots=resources.snapshots(client, progress),
-            common=resources.common_settings,
-            progress=progress,
-            stack=stack,
-            kept_logs=None,
-        )
-        (context,) = resources.study.contexts
-        with failures_of_the_host(resources.cache.root):
-            servers = testbed.servers_of(context).servers
-            for server in servers:
-                server.start()
-            progress.say("capturing the plans of every arm")
-            explainer = Explainer(
-                client=client, scratch=resources.directory.root / "statements", with_rows=True, progress=progress
-            )
-            plans = explainer.explain(servers, context.comparison)
-    return compared(context.comparison.arms, plans)

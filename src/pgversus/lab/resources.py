@@ -16,8 +16,8 @@ from pgversus.host.guard import sweep
 from pgversus.host.identity import ServerUser
 from pgversus.host.run_directory import RunDirectory, run_directory
 from pgversus.lab.arm_servers import common_settings
+from pgversus.lab.failures import failures_of_the_host
 from pgversus.lab.resume_checks import as_measured_before, compilers_before
-from pgversus.lab.runner import failures_of_the_host
 from pgversus.lab.server_settings import ask_of, with_possible_settings
 from pgversus.postgres.client import Client
 from pgversus.postgres.settings_check import ask_program

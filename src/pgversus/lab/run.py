@@ -1,4 +1,4 @@
-"""One study, from names to blocks on disk: a comparison of two servers, or a matrix of thousands.
+"""One study, from names to blocks on disk: a comparison of two servers, or a matrix of thousands; or its plans alone.
 
 Results are always read back from the results folder (answers/read.py), so that a report made years later equals the one
 at the end of the run.
@@ -12,6 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from pgversus.answers.plans import PlansAnswer, compared
 from pgversus.answers.read import state_so_far
 from pgversus.data.cache_quota import free_up
 from pgversus.data.snapshots import Snapshots
@@ -24,6 +25,7 @@ from pgversus.host.facts import host_facts
 from pgversus.host.identity import ServerUser
 from pgversus.host.run_directory import RunDirectory
 from pgversus.lab.attribution import attribute
+from pgversus.lab.failures import failures_of_the_host
 from pgversus.lab.load_runner import ExplainArms
 from pgversus.lab.load_windows import clock
 from pgversus.lab.plan_capture import Explainer, capture_or_reason, explained_counterfactual
@@ -302,3 +304,33 @@ def _check_client(study: Study, client: Client) -> None:
             target, label = uri_target(server.uri, ()), label_of_running(server)
             check_encryption(client, target, label, runs_psql=server in with_files)
             check_login(client, target, label)
+
+
+def compare_plans(study: Study, user: ServerUser, client: Client, progress: Progress) -> PlansAnswer:
+    """Compare the plans of a comparison's workload on each arm with the baseline's; leave nothing behind.
+
+    study: with one context. PgversusError of any kind if its servers cannot be provided, loaded or queried.
+    """
+    with open_resources(study, user, progress) as resources, ExitStack() as stack:
+        testbed = PostgresTestbed(
+            resources.study,
+            resources.builds,
+            resources.directory,
+            client=client,
+            snapshots=resources.snapshots(client, progress),
+            common=resources.common_settings,
+            progress=progress,
+            stack=stack,
+            kept_logs=None,
+        )
+        (context,) = resources.study.contexts
+        with failures_of_the_host(resources.cache.root):
+            servers = testbed.servers_of(context).servers
+            for server in servers:
+                server.start()
+            progress.say("capturing the plans of every arm")
+            explainer = Explainer(
+                client=client, scratch=resources.directory.root / "statements", with_rows=True, progress=progress
+            )
+            plans = explainer.explain(servers, context.comparison)
+    return compared(context.comparison.arms, plans)

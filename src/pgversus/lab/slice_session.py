@@ -8,21 +8,19 @@ every quad, the same for all arms; a moment later the kernel is free to move the
 import os
 import signal
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
 import numpy as np
 
 from pgversus.engine.testbed import TrialFailedError, TrialHungError
-from pgversus.errors import PgversusError
 from pgversus.host.commands import Finished
 from pgversus.host.lost_time import LATE_S, clocks_disagree, now
 from pgversus.host.pausable import PausableProgram, ProgramEndedError
 from pgversus.host.permissions import make_private
 from pgversus.host.processors import place, release, started_on, threads_of
-from pgversus.lab.load_windows import trial_failed
+from pgversus.lab.failures import failing_the_trial
 from pgversus.postgres.load_sessions import LoadSessions
 from pgversus.postgres.session import Target
 from pgversus.records.trials import Window
@@ -89,15 +87,6 @@ _FIRST_LOAD_S = 0.01
 _CLOCK_READINGS = 5
 _PLACED_S = 0.002
 # From the start of a window, when all tasks wake up. With a single client both stay for the whole window.
-
-
-@contextmanager
-def failing_the_trial() -> Iterator[None]:
-    """Turn an error of a server that no longer answers into a failed trial."""
-    try:
-        yield
-    except PgversusError as error:
-        raise trial_failed(error) from error
 
 
 class ClockSetError(TrialFailedError):

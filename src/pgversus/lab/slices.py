@@ -5,9 +5,10 @@ from contextlib import contextmanager
 
 from pgversus.engine.testbed import TrialFailedError
 from pgversus.lab.arm_servers import ServerSet
+from pgversus.lab.failures import failing_the_trial
 from pgversus.lab.load_windows import ShortWindowRunner
-from pgversus.lab.runner import read_host_of
-from pgversus.lab.slice_session import ClockSetError, Placement, SliceSession, failing_the_trial
+from pgversus.lab.readings import read_host_of
+from pgversus.lab.slice_session import ClockSetError, Placement, SliceSession
 from pgversus.postgres.load_sessions import LoadSessions
 from pgversus.records.preparation import Preparation
 from pgversus.records.trials import Window

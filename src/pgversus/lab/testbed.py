@@ -22,9 +22,10 @@ from pgversus.lab.build_verification import (
     drop_requested_differences,
     library_differences,
 )
+from pgversus.lab.failures import failures_of_arm, failures_of_the_host
 from pgversus.lab.load_runner import ExplainArms, LoadRunner
 from pgversus.lab.operation_runner import OperationRunner, Repetitions
-from pgversus.lab.runner import WorkloadRunner, failures_of_arm, failures_of_the_host
+from pgversus.lab.runner import WorkloadRunner
 from pgversus.postgres.client import Client
 from pgversus.postgres.fingerprint import Fingerprint, differences
 from pgversus.records.preparation import RUNNING_SERVER, ArmFacts, Preparation, first_patience_s

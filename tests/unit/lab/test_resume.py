@@ -11,13 +11,8 @@ import pytest
 from pgversus.answers.read import state_so_far
 from pgversus.errors import StoreError
 from pgversus.lab.results_writer import ResultsWriter
-from pgversus.lab.resume import (
-    changed_servers,
-    changes_between,
-    check_same_study,
-    loaded_before,
-    without_secrets,
-)
+from pgversus.lab.resume import changed_servers, check_same_study, loaded_before, without_secrets
+from pgversus.lab.study_changes import changes_between
 from pgversus.records.preparation import Preparation
 from pgversus.store.folder import holds_results
 from pgversus.store.reading import StoredContext, StoredStudy, read_results

@@ -16,7 +16,7 @@ from pgversus.host.commands import Finished
 from pgversus.lab import load_windows
 from pgversus.lab.arm_servers import ExternalServer, ServerSet
 from pgversus.lab.load_windows import WarmTrialRunner
-from pgversus.lab.runner import Reading
+from pgversus.lab.readings import Reading
 from pgversus.postgres.client import Client
 from pgversus.postgres.session import Target
 from pgversus.records.preparation import Preparation

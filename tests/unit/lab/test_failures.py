@@ -1,4 +1,4 @@
-"""Counters of a window are those of the load, without the cost of reading them; failures of the host end the run."""
+"""A failure of the host ends the run; a failure of one arm is a failed trial."""
 
 import errno
 from pathlib import Path
@@ -8,26 +8,10 @@ import pytest
 from pgversus.engine.progress import NoProgress
 from pgversus.engine.testbed import TrialFailedError
 from pgversus.errors import DatasetError, ExitCode, HostError, PgversusError, ServerError, StoreError, WorkloadError
-from pgversus.lab import runner
+from pgversus.lab import failures
 from pgversus.lab.arm_servers import ExternalServer
-from pgversus.lab.runner import Reading, failures_of_arm, failures_of_the_host, grown
+from pgversus.lab.failures import failing_the_trial, failures_of_arm, failures_of_the_host
 from tests.builders import comparison
-
-
-def reading(**server: float) -> Reading:
-    return Reading(server=server, host={"host_cpu_s": server["buffers_hit"]})
-
-
-def test_the_cost_of_reading_is_subtracted_down_to_zero() -> None:
-    before = reading(buffers_hit=100.0, tuples_returned=0.0, wal_bytes=5.0)
-    after = reading(buffers_hit=180.0, tuples_returned=600.0, wal_bytes=7.0)
-    assert grown(before, after, {"buffers_hit": 30.0, "tuples_returned": 601.0}) == {
-        "buffers_hit": 50.0,
-        "tuples_returned": 0.0,
-        "wal_bytes": 2.0,
-        "host_cpu_s": 80.0,
-    }
-
 
 NO_ROOM = 'ERROR:  could not extend file "base/5/1": No space left on device'
 SLUG = "host-disk-full"
@@ -65,7 +49,7 @@ def test_without_such_a_message_the_file_system_is_checked(tmp_path: Path, monke
     cut = TrialFailedError("pgbench counted 90 transactions and logged 57")
     with pytest.raises(TrialFailedError), failures_of_the_host(tmp_path):
         raise cut
-    monkeypatch.setattr(runner, "has_no_room", lambda _: True)
+    monkeypatch.setattr(failures, "has_no_room", lambda _: True)
     assert ended_by(cut, tmp_path).slug == SLUG
 
 
@@ -96,5 +80,14 @@ def test_a_full_disk_does_not_fail_a_trial(tmp_path: Path) -> None:
 def test_an_external_server_that_stays_away_does_not_fail_a_trial(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner, "_LONGEST_AWAY_S", 0.0)
+    monkeypatch.setattr(failures, "_LONGEST_AWAY_S", 0.0)
     assert ended_for_arm(TrialFailedError("connection to server was lost"), tmp_path).slug == "server-away"
+
+
+def test_an_error_of_an_arm_fails_its_trial_and_one_of_the_host_does_not() -> None:
+    with pytest.raises(TrialFailedError, match="a session failed: FATAL: starting up"), failing_the_trial():
+        raise ServerError("a session failed", slug="x", found="FATAL: starting up")
+    for error in (HostError("could not copy a cluster", slug="x"), StoreError("no log can be stored", slug="x")):
+        with pytest.raises(type(error)) as caught, failing_the_trial():
+            raise error
+        assert caught.value is error

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import pytest
 
-from pgversus.lab import plan_capture
-from pgversus.lab.plan_capture import sampled
+from pgversus.lab import plan_sampling
+from pgversus.lab.plan_sampling import sampled
 from tests.unit.plans.captures import captured, plans_of
 from tests.unit.plans.raw import scan
 
@@ -37,9 +37,9 @@ def test_a_log_without_plans_ends_no_measurement(
         with log.open("a") as file:
             file.write(written)
 
-    monkeypatch.setattr(plan_capture, "finished_load", nothing)
-    monkeypatch.setattr(plan_capture, "_with_auto_explain", lambda target, _share: target)
-    monkeypatch.setattr(plan_capture, "read_window", run)
+    monkeypatch.setattr(plan_sampling, "finished_load", nothing)
+    monkeypatch.setattr(plan_sampling, "_with_auto_explain", lambda target, _share: target)
+    monkeypatch.setattr(plan_sampling, "read_window", run)
     server = SimpleNamespace(log=log, target=None)
     pilot = SimpleNamespace(slowest_latency_s=0.001)
     plans = plans_of(captured(scan("t")), captured(scan("t")))

@@ -1,0 +1,113 @@
+"""The cause of a failure in a run: a trial of one arm, its server, or the host.
+
+A server, pgbench or psql that runs out of disk space reports it in its own words, and so does pgbench if its server is
+away. Mistaken for a property of an arm, such a failure would be stored with the results and never tried again.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pgversus.engine.progress import Progress
+from pgversus.engine.testbed import TrialFailedError
+from pgversus.errors import HostError, PgversusError, ServerError, StoreError
+from pgversus.host.full_disk import WHAT_IS_KEPT, full_disk, full_disk_text, has_no_room, is_full
+from pgversus.lab.arm_servers import ArmServer
+from pgversus.postgres.session import connect
+
+
+@contextmanager
+def failing_the_trial() -> Iterator[None]:
+    """Turn an error in the block into a failed trial of its arm, with the message of the error.
+
+    HostError and StoreError pass: a full disk, or a log that cannot be stored, is not a property of an arm. Results are
+    kept, and the study can be resumed later.
+    """
+    try:
+        yield
+    except (HostError, StoreError):
+        raise
+    except PgversusError as error:
+        raise TrialFailedError(f"{error.what}: {error.found}") from error
+
+
+_LONGEST_AWAY_S, _POLL_S = 30.0, 0.5
+# Longer than a restart, or the recovery of a small server after a crash.
+
+
+@contextmanager
+def failures_of_the_host(directory: Path) -> Iterator[None]:
+    """Raise HostError instead of any failure in the block that is caused by a full disk or by the host.
+
+    directory: of the run; its file system is checked if the message does not identify the cause.
+    """
+    try:
+        yield
+    except (HostError, StoreError):
+        raise
+    except (PgversusError, TrialFailedError) as error:
+        words = error.found if isinstance(error, PgversusError) else str(error)
+        said = full_disk_text(words)
+        if said or has_no_room(directory):
+            raise full_disk(directory, said or words) from error
+        raise
+    except OSError as error:
+        if is_full(error):
+            raise full_disk(error.filename or directory, str(error.strerror)) from error
+        raise _host_failed(error, directory) from error
+
+
+@contextmanager
+def failures_of_arm(server: ArmServer, directory: Path, progress: Progress) -> Iterator[None]:
+    """End the run instead of a trial when the host fails or an external server stays away.
+
+    directory: of the run.
+    """
+    try:
+        with failures_of_the_host(directory):
+            yield
+    except TrialFailedError:
+        if not server.can_restart:
+            _wait_for(server, progress)
+        raise
+
+
+def _wait_for(server: ArmServer, progress: Progress) -> None:
+    """Return when an external server accepts sessions, usually at once; raise ServerError if it stays away."""
+    end = time.monotonic() + _LONGEST_AWAY_S
+    has_said_so = False
+    while True:
+        try:
+            with connect(server.target):
+                return
+        except ServerError as error:
+            if time.monotonic() >= end:
+                raise _away(server, error) from error
+        if not has_said_so:
+            progress.say(f"{server.arm.label} is away; waiting for {_LONGEST_AWAY_S:.0f} s")
+            has_said_so = True
+        time.sleep(_POLL_S)
+
+
+def _away(server: ArmServer, error: ServerError) -> ServerError:
+    return ServerError(
+        "an external server has gone away during the run",
+        slug="server-away",
+        where=server.arm.label,
+        found=error.found,
+        expected=f"a session within {_LONGEST_AWAY_S:.0f} s after a load failed on it",
+        to_do=f"check that it runs; {WHAT_IS_KEPT}",
+    )
+
+
+def _host_failed(error: OSError, directory: Path) -> HostError:
+    fault = error.strerror or str(error)
+    return HostError(
+        "this host failed during the run",
+        slug="host-failed",
+        where=str(error.filename or directory),
+        found=fault,
+        expected="files that can be written and read, programs that can be started",
+        to_do=f"fix the cause of this fault of the host ({fault}); {WHAT_IS_KEPT}",
+    )
