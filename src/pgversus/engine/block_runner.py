@@ -161,7 +161,7 @@ class _Attempt:
         # The context number comes last: numpy pads with zeros, so a single comparison needs none.
         rng = np.random.default_rng([design.seed, state.next_number, state.context.number - 1])
         self.state = state
-        self._schedule = block_schedule(rng, [BASELINE, *state.open_arms], state.next_rounds)
+        self._schedule = block_schedule(rng, [BASELINE, *state.open_arms], state.forecast.next_rounds)
         self._testbed = testbed
         self._trial_runner = testbed.trial_runner(state.context)
         self._starter = starter

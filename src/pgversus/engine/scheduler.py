@@ -60,7 +60,7 @@ def _fixed_s(states: Sequence[ContextState], waiting: Sequence[ContextState]) ->
 
     None before the first block of all.
     """
-    known = [state.seconds_per_block for state in states if state.blocks]
+    known = [state.forecast.seconds_per_block for state in states if state.blocks]
     if not known:
         return None
     usual_s = fmean(known)

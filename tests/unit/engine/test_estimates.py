@@ -82,7 +82,7 @@ def test_the_estimate_of_a_context_is_computed_once_for_each_number_of_blocks(mo
         requested.append(1)
         return 9
 
-    monkeypatch.setattr("pgversus.engine.context_state.blocks_to_end", forecast)
+    monkeypatch.setattr("pgversus.engine.forecast.blocks_to_end", forecast)
     one = state(1, *UNDECIDED)
     assert [one.seconds_left, one.seconds_left] == [50.0, 50.0]
     assert len(requested) == 1

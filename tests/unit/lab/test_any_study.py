@@ -110,7 +110,7 @@ def check_runs(requested: Study, testbed: Written) -> int:
 
     def keep(state: ContextState, block: Block) -> None:
         context = state.context.number
-        arms, rounds = {0, *state.open_arms}, state.next_rounds
+        arms, rounds = {0, *state.open_arms}, state.forecast.next_rounds
         numbers[context] += 1
         assert block.number == numbers[context]
         assert set(block.trials) == arms
