@@ -1,7 +1,8 @@
 """The command line: one file for each command, and the only place that prints or exits.
 
 main.py           entry point, errors, exit codes
-options.py        options shared by compare and run, and the measurement
+options.py        options that several commands share
+answer.py         a run and its answer
 question.py       the comparison that the options of compare describe
 compare.py        pgversus compare
 run.py            pgversus run: a study from a file

@@ -1,7 +1,6 @@
-"""Options shared by compare and run, and the measurement itself."""
+"""Options that several commands share."""
 
 import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,11 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from pgversus.cli.output import Rendered, rendered, write_answer
-from pgversus.errors import ExitCode
 from pgversus.host.output_file import check_output
 from pgversus.study.build_options import USUAL_MANNER, BuildManner, BuildProfile, BuildSystem, requested_manner
-from pgversus.text.translation import Language, use_language
+from pgversus.text.translation import Language
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")
@@ -43,11 +40,6 @@ def locale_language(environment: Mapping[str, str]) -> Language:
 
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from pgversus.answers.answer import StudyAnswer
-    from pgversus.lab.resume import EarlierResults
-    from pgversus.study.host_access import HostAccess
     from pgversus.study.study import Study
 
 
@@ -187,34 +179,6 @@ def with_requested_manner(study: "Study", options: Mapping[str, Any]) -> "Study"
     return replace(study, build_manner=manner_of(options, study.build_manner))
 
 
-def measure(study: "Study", options: Mapping[str, Any], results: Path, *, earlier: "EarlierResults") -> "StudyAnswer":
-    """Run a study and read its answer back. earlier: how to treat existing results in the folder."""
-    # Imported here: `pgversus --help` and usage errors do not need numpy and psycopg.
-    from pgversus.answers.read import read_answer  # noqa: PLC0415
-    from pgversus.cli.command import command_typed  # noqa: PLC0415
-    from pgversus.cli.progress import TerminalProgress  # noqa: PLC0415
-    from pgversus.host.identity import server_user  # noqa: PLC0415
-    from pgversus.lab.run import RunOptions, run_study  # noqa: PLC0415
-    from pgversus.postgres.client import client_at, fixed_client  # noqa: PLC0415
-    from pgversus.report.terminal import SafeConsole  # noqa: PLC0415
-
-    user = server_user(options["run_as"])
-    run_options = RunOptions(
-        user=user,
-        client=client_at(Path(options["pgbench_path"]), user) if options["pgbench_path"] else fixed_client(user),
-        results=results,
-        keep_logs=options["keep_logs"],
-        earlier=earlier,
-        plans=not options["no_plans"],
-        check_rows=options["check_rows"],
-        sample_plans=options["sample_plans"],
-        command=command_typed(sys.argv[1:]),
-    )
-    with TerminalProgress(SafeConsole(stderr=True), language=options["language"]) as progress:
-        run_study(study, run_options, progress)
-    return read_answer(results)
-
-
 def check_options(options: Mapping[str, Any]) -> None:
     """Raise UsageError for options that exclude each other, or that require another one."""
     if options["verbose"] and options["quiet"]:
@@ -224,92 +188,3 @@ def check_options(options: Mapping[str, Any]) -> None:
     if options["output"] is not None:
         # Before a measurement whose answer would have no place.
         check_output(Path(options["output"]))
-
-
-def show_dry_run(
-    study: "Study",
-    results: Path,
-    options: Mapping[str, Any],
-    *,
-    access: "HostAccess | None" = None,
-    is_trusted: bool = True,
-    earlier: "EarlierResults",
-) -> None:
-    """Print what a run of the study would do, then raise HostError if the disk space does not suffice.
-
-    access: host access that needs consent. is_trusted: whether the study's servers may receive passwords from the
-    environment. earlier: what the run would do with results that exist.
-    """
-    from pgversus.host.identity import server_user  # noqa: PLC0415 - `pgversus --help` does not need psutil
-    from pgversus.lab.estimates import check_disk_space, dry_run  # noqa: PLC0415 - the same
-    from pgversus.report.inventory import dry_run_text  # noqa: PLC0415 - the same
-
-    found = dry_run(
-        with_requested_manner(study, options),
-        results,
-        server_user(options["run_as"]),
-        earlier_results=earlier,
-        asks_servers=options["ask_servers"],
-        is_trusted=is_trusted,
-    )
-    text = dry_run_text(
-        found.study,
-        found.needs,
-        downloads=found.downloads,
-        to_build=found.to_build,
-        not_queried=found.not_queried,
-        unreachable=found.unreachable,
-        access=access,
-        free_bytes=found.free_bytes,
-        blocks_there=found.blocks_there,
-        results=found.results,
-        with_plans=not options["no_plans"],
-    )
-    write_answer(text, options["output"], found.results)
-    check_disk_space(found)
-
-
-def show_answer(answer: "StudyAnswer", options: Mapping[str, Any]) -> None:
-    """Write the answer after a run, in the form and to the place that the options name."""
-    from pgversus.report.json_document import json_pieces, study_document  # noqa: PLC0415 - not for `--help`
-
-    with use_language(language_shown(options)):
-        text = json_pieces(study_document(answer)) if options["as_json"] else terminal_answer(answer, options)
-        write_answer(text, options["output"], answer.results)
-
-
-def terminal_answer(answer: "StudyAnswer", options: Mapping[str, Any], *, with_published: bool = False) -> Rendered:
-    """Return the answer as text for a terminal or a pipe: on one screen, complete, or the verdict sentence alone."""
-    from pgversus.report.summary import print_sentences, print_summary  # noqa: PLC0415 - not for `--help`
-    from pgversus.report.terminal import print_study_answer  # noqa: PLC0415 - the same
-
-    def print_to(console: "Console", columns: int | None) -> None:
-        if options["quiet"]:
-            print_sentences(answer, console, columns)
-        elif options["verbose"] or with_published:
-            print_study_answer(answer, console, columns, with_published=with_published)
-        else:
-            print_summary(answer, console, columns)
-
-    return rendered(print_to, options["output"])
-
-
-def language_shown(options: Mapping[str, Any]) -> Language:
-    """Return the language of the answer; English in a document for programs."""
-    return Language.ENGLISH if options["as_json"] else options["language"]
-
-
-def exit_code(answer: "StudyAnswer", fail_on: tuple[str, ...]) -> ExitCode:
-    """Return the exit code for an answer."""
-    from pgversus.study.design import StopReason  # noqa: PLC0415
-
-    if answer.stopped is StopReason.INTERRUPTED:
-        return ExitCode.INTERRUPTED
-    verdicts = [result.verdict.value for one in answer.answers for result in one.analysis.results]
-    # Contexts that were not measured are undecided.
-    verdicts += ["undecided"] * len(answer.unanswered)
-    if any(verdict in fail_on for verdict in verdicts):
-        return ExitCode.FAIL_ON
-    has_failed = any(one.failed_trials or one.failure for one in answer.answers)
-    has_failed = has_failed or any(one.failed for one in answer.unanswered)
-    return ExitCode.FAILED_TRIALS if has_failed else ExitCode.DONE

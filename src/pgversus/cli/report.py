@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pgversus.cli.options import OUTPUT, detail_options, language_option, terminal_answer
+from pgversus.cli.answer import terminal_answer
+from pgversus.cli.options import OUTPUT, detail_options, language_option
 from pgversus.cli.output import rendered, write_error, write_out
 from pgversus.errors import ExitCode, PgversusError
 from pgversus.host.output_file import write_file

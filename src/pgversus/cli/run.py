@@ -7,16 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pgversus.cli.answer import exit_code, measure, show_answer, show_dry_run
 from pgversus.cli.options import (
     ANSWER_GROUP,
     PROGRAMS_GROUP,
     GroupedCommand,
     check_options,
-    exit_code,
-    measure,
     shared_options,
-    show_answer,
-    show_dry_run,
     with_requested_manner,
 )
 from pgversus.cli.output import write_error

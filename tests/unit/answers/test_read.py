@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pgversus.answers.read import read_answer
-from pgversus.cli.options import exit_code
+from pgversus.cli.answer import exit_code
 from pgversus.errors import ExitCode, StoreError
 from pgversus.records.preparation import ArmFacts, Preparation
 from pgversus.report.sentences import unanswered_text

@@ -9,8 +9,9 @@ import pytest
 from babel.messages.catalog import Catalog
 from click.testing import CliRunner
 
+from pgversus.cli.answer import language_shown
 from pgversus.cli.main import pgversus
-from pgversus.cli.options import language_shown, locale_language
+from pgversus.cli.options import locale_language
 from pgversus.text.translation import (
     Language,
     _,
