@@ -140,7 +140,7 @@ def test_a_failed_compilation_reports_its_first_error_and_leaves_no_build(
 ) -> None:
     broken = command_line.directory / "broken"
     git(tree, "clone", "--quiet", "--shared", "--branch", "slow", str(tree), str(broken))
-    (broken / "src/common/string.c").write_text("this is no C;\n")
+    (broken / "src/common/string.c").write_text("this is not C;\n")
     before = builds_in(command_line)
     ended = command_line.run("servers", "build", str(broken))
     assert ended.code == 3
@@ -149,7 +149,7 @@ def test_a_failed_compilation_reports_its_first_error_and_leaves_no_build(
     assert builds_in(command_line) == before
     log = re.search(r"see the full log in (\S+)", ended.stderr)
     assert log is not None
-    assert "this is no C" in Path(log[1]).read_text()
+    assert "this is not C" in Path(log[1]).read_text()
 
 
 def test_an_invalid_tarball_is_rejected(command_line: CommandLine) -> None:

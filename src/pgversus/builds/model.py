@@ -13,7 +13,7 @@ from pgversus.study.build_options import BuildManner, BuildOptions, BuildSystem
 from pgversus.study.servers import BuildFamily, Release, Version
 
 FROM_SOURCE = "source"
-"""The origin of a build that pgversus made from source."""
+"""The origin of a build that pgversus compiled from source."""
 MANIFEST = "build.json"
 """The manifest in a build's directory, written last: without it, the build is incomplete. Its mtime is the last use."""
 

@@ -11,10 +11,9 @@ from rich.text import Text
 
 from pgversus.engine.progress import Look, TimeEstimate
 from pgversus.records.trials import Block, Phase
-from pgversus.report.charts.theme import SIGNS
 from pgversus.report.methodology import window_length
 from pgversus.report.terminal import STYLES
-from pgversus.report.verdicts import verdict_word
+from pgversus.report.verdicts import SIGNS, verdict_word
 from pgversus.stats.analysis import InterimResult
 from pgversus.stats.confidence import FARTHEST, Verdict
 from pgversus.study.comparison import Comparison

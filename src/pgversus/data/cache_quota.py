@@ -47,7 +47,7 @@ def unused_bytes(cache: Cache) -> int:
 
 
 def free_at_least(wanted_bytes: float, cache: Cache) -> list[str]:
-    """Remove cached snapshots not in use, least recently used first, until so much is free; return their keys."""
+    """Remove unused cached snapshots, least recently used first, until this much space is free; return their keys."""
     removed = []
     for one in cached_snapshots(cache):
         if shutil.disk_usage(cache.runs).free >= wanted_bytes:
@@ -75,7 +75,7 @@ def make_room(needs: Needs, cache: Cache, say: Callable[[str], None]) -> None:
 
 
 def free_up(wanted_bytes: float, cache: Cache, say: Callable[[str], None]) -> None:
-    """Remove cached snapshots until so much is free or none can be removed."""
+    """Remove cached snapshots until this much space is free or none can be removed."""
     if removed := free_at_least(wanted_bytes, cache):
         say(f"removed {count(len(removed), 'cached snapshot')} to free disk space")
 

@@ -2,7 +2,7 @@
 
 testbed.py        protocols of what the engine drives
 context_state.py  the state of one context
-forecast.py       what the blocks so far say about those to come
+forecast.py       the blocks that a context still needs
 scheduler.py      turns, looks, when to stop, remaining time of a study
 block_runner.py   one start of the servers, and the blocks measured on it
 progress.py       events for observers

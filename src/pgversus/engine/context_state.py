@@ -51,7 +51,7 @@ class ContextState:
         Not after its load has failed, which may kill servers, nor after it has written, which changes the others' data.
         """
         self._forecast: Forecast | None = None
-        # None if anything has changed since the last one.
+        # None if anything has changed since it was made.
 
     @property
     def next_number(self) -> int:
@@ -96,7 +96,7 @@ class ContextState:
 
     @property
     def forecast(self) -> Forecast:
-        """What the blocks so far say about those to come."""
+        """Estimates from the blocks so far."""
         if self._forecast is None:
             self._forecast = Forecast(
                 design=self.comparison.design,

@@ -1,4 +1,4 @@
-"""What the blocks of a context so far say about those to come: how long they will take, and how many are needed."""
+"""The blocks that a context still needs, estimated from those it has: their number, their length, and the time left."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from pgversus.study.design import Design
 
 @dataclass(frozen=True, kw_only=True)
 class Forecast:
-    """Computed at most once after each block, and only where it is needed."""
+    """Estimates from the blocks so far; each is computed once, when it is first needed."""
 
     design: Design
     rule: LookRule

@@ -38,7 +38,7 @@ class ServerUser:
         return {"user": self.uid, "group": self.gid, "extra_groups": []}
 
     def change_owner(self, path: Path) -> None:
-        """Make this user the owner of a file or directory of ours."""
+        """Make this user the owner of a file or directory of pgversus."""
         if not self.is_self:
             os.chown(path, self.uid, self.gid, follow_symlinks=False)
 

@@ -99,7 +99,7 @@ def open_regular(path: Path | str, *, owner: int | None = None, dir_fd: int | No
 
 
 def copy_tree(source: Path, target: Path, user: ServerUser) -> None:
-    """Copy a tree of another user to a new private directory of ours.
+    """Copy a tree of another user to a new private directory.
 
     ValueError if it contains anything but directories, regular files of that user, and links that stay inside.
     """

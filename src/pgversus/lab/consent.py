@@ -48,7 +48,7 @@ def has_consent(opened: OpenedStudy) -> bool:
 
 
 def _require(opened: OpenedStudy, ask: Ask | None) -> bool:
-    """Return whether the user was asked just now and agreed."""
+    """Return whether the user has just been asked and agreed."""
     if has_consent(opened):
         return False
     if ask is None or not ask(opened):

@@ -101,7 +101,7 @@ class ResultsWriter:
 
 def keep_server_logs(directory: RunDirectory, results: Path) -> None:
     """Append the servers' logs to the results, abridged and redacted: the run's own directory is temporary."""
-    # An external server has no log here, and a full disk is no reason to lose the results.
+    # An external server has no log here, and the results are kept even if the disk is full.
     with suppress(OSError):
         for log in directory.server_logs():
             if holds_results(results):

@@ -90,7 +90,7 @@ _PLACED_S = 0.002
 
 
 class ClockSetError(TrialFailedError):
-    """The clock was set, so sessions cannot be told from earlier ones."""
+    """The clock was set, so sessions cannot be distinguished from earlier ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

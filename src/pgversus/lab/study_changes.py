@@ -1,4 +1,4 @@
-"""What has changed between the study of earlier results and the study of today, in words."""
+"""Changes between the study of earlier results and the current one, in words."""
 
 import re
 from collections.abc import Iterator, Sequence

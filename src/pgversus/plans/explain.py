@@ -51,7 +51,7 @@ _LARGEST = 1e18
 _PLAN = "Plan"
 _BELOW = "Plans"
 MOST_DEPTH = 250
-"""Maximum depth of nodes. Planning a join of so many tables takes hours."""
+"""Maximum depth of nodes. Planning a join with this many tables takes hours."""
 MOST_NODES = 20_000
 """Maximum number of nodes per plan, reached when reading ten thousand partitions."""
 _LONGEST_SHOWN = 60

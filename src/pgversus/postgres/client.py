@@ -128,7 +128,7 @@ def check_login(client: Client, target: Target, label: str) -> None:
     """
     if client.user.is_self:
         return
-    # A blank in -I is no initialisation step: pgbench connects and does nothing else.
+    # A blank in -I is not an initialization step: pgbench connects and does nothing else.
     arguments = [str(client.pgbench), "-i", "-I", " ", target.conninfo]
     environment = client.environment(target)
     finished = run(arguments, environment=environment, user=client.user, timeout_s=_TIMEOUT_S, ends_with_us=True)

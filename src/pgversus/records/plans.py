@@ -224,6 +224,7 @@ class SampledPlans:
     """Plans of one arm's statements that auto_explain logged under load."""
 
     told: int
+    """Number of plans in the log."""
     others: int
     """Plans whose operators match no captured plan."""
     example: str | None = None

@@ -1,4 +1,4 @@
-"""What to do next, said once for all verdicts of a command: those that need more time share its budget."""
+"""The next step, stated once for all verdicts of a command: those that need more time share its budget."""
 
 import math
 from collections.abc import Iterator, Sequence

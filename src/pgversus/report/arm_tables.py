@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.records.preparation import RUNNING_SERVER
-from pgversus.stats.analysis import quantities_of
+from pgversus.stats.analysis import times_of
 from pgversus.study.comparison import BASELINE
 from pgversus.study.metrics import TAILS, Metric, Quantity, StepTime
 from pgversus.text.translation import N_
@@ -103,12 +103,7 @@ class TimeRow:
 def time_rows(answer: StudyAnswer) -> list[TimeRow]:
     """Return a row for each arm of each context with an operation, then for each of several steps."""
     operations = [one for one in answer.answers if one.comparison.workload.runs_once]
-    return [row for one in operations for quantity in _quantities(one) for row in _rows(one, quantity)]
-
-
-def _quantities(one: Answer) -> Iterator[Quantity]:
-    yield Metric.TIME
-    yield from (quantity for quantity in quantities_of(one.comparison) if isinstance(quantity, StepTime))
+    return [row for one in operations for quantity in times_of(one.comparison) for row in _rows(one, quantity)]
 
 
 def _rows(one: Answer, quantity: Quantity) -> Iterator[TimeRow]:

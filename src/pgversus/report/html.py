@@ -17,8 +17,9 @@ from markupsafe import Markup
 
 from pgversus.answers.plans import ComparedPlans, PlansAnswer
 from pgversus.plans.sentences import headline, sentences
-from pgversus.report.charts.theme import FONT, SIGNS, css_variables
+from pgversus.report.charts.theme import FONT, css_variables
 from pgversus.report.plans import NOTHING_COMPARED, override_text, plan_rows, plan_warnings, statement_text, times
+from pgversus.report.verdicts import SIGNS
 from pgversus.text.redaction import visible
 from pgversus.text.translation import _, language_in_use, ngettext
 

@@ -68,9 +68,9 @@ def markdown(answer: StudyAnswer, *, with_published: bool = False) -> str:
         _quantities(page.quantities),
         paragraph(_(COUNTERS_NOTE)) if page.quantities else "",
         *(_why(found) for found in page.why),
-        _list(_("not measured: {line}", line=line) for line in page.not_measured),
-        _list(_("caveat: {caveat}", caveat=line) for line in page.caveats),
-        _list(page.small_print),
+        bullets(_("not measured: {line}", line=line) for line in page.not_measured),
+        bullets(_("caveat: {caveat}", caveat=line) for line in page.caveats),
+        bullets(page.small_print),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -90,6 +90,11 @@ def paragraph(text: str) -> str:
         return line
     # After a number, the mark is escaped, since it makes the list.
     return f"\\{line}" if not found[0].isdigit() else f"{found[0]}\\{line[found.end() :]}"
+
+
+def bullets(lines: Iterable[str]) -> str:
+    """Return a list with an item for each line; empty without one."""
+    return "\n".join(f"- {paragraph(line)}" for line in lines)
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, names: int = 1) -> str:
@@ -217,10 +222,6 @@ def _why(found: Explanation) -> str:
         bullets = "\n".join(f"- {escaped(sentence)}" for sentence in one.sentences)
         parts.append(folded(f"{one.statement}: {one.headline}", bullets))
     return "\n\n".join(parts)
-
-
-def _list(lines: Iterable[str]) -> str:
-    return "\n".join(f"- {paragraph(line)}" for line in lines)
 
 
 def plans_markdown(answer: PlansAnswer) -> str:

@@ -76,7 +76,15 @@ def verdict_on(answer: Answer, result: ContenderResult) -> VerdictOn:
     )
 
 
-MARKS = {Verdict.EQUIVALENT: "~", Verdict.UNDECIDED: "?", Verdict.INVALID: "!"}
+SIGNS = {
+    Verdict.FASTER: "▲",
+    Verdict.SLOWER: "▼",
+    Verdict.EQUIVALENT: "=",
+    Verdict.UNDECIDED: "?",
+    Verdict.INVALID: "!",
+}
+"""Symbol of each verdict, so that colour never carries information alone."""
+MARKS = {verdict: SIGNS[verdict] for verdict in (Verdict.EQUIVALENT, Verdict.UNDECIDED, Verdict.INVALID)}
 """Shown instead of a change if none is claimed."""
 
 

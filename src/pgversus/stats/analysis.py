@@ -183,6 +183,11 @@ def quantities_of(comparison: Comparison) -> tuple[Quantity, ...]:
     return (*_METRICS, *(StepTime(step.name) for step in steps)) if len(steps) > 1 else _METRICS
 
 
+def times_of(comparison: Comparison) -> tuple[Quantity, ...]:
+    """Return the times of an operation: of the whole, then of each of its steps if it has several."""
+    return (Metric.TIME, *(one for one in quantities_of(comparison) if isinstance(one, StepTime)))
+
+
 def blocks_needed(result: ContenderResult, comparison: Comparison, rule: LookRule) -> int | None:
     """Return the number of blocks that a verdict or the precision of the design needs at the present noise.
 

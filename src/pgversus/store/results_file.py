@@ -37,7 +37,7 @@ _LATER = frozenset({"discarded_window", "explained_arm", "plan"})
 _MOST_OBJECTS = 1000
 """Tables, indexes and views; schema.sql and later.sql create 27."""
 _LEAST_S, _BYTES_PER_S = 20.0, 1e6
-"""The time limit of reading: a minimum, and a second for so many bytes. A hundred thousand trials take two seconds."""
+"""The time limit of reading: a minimum, plus a second for this many bytes. 100,000 trials take two seconds."""
 _STEPS = 1000
 """Instructions of SQLite's virtual machine between two checks of the clock."""
 _SOME_BYTES = 2**20

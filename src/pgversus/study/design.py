@@ -76,7 +76,7 @@ class UntilDecided:
         return self.max_blocks
 
     def reason_to_give_up(self, blocks: int) -> StopReason | None:
-        """Return why measuring stops after this many blocks although a contender needs more; None to go on."""
+        """Return why measuring stops after this many blocks although a contender needs more; None to continue."""
         return StopReason.BLOCKS if blocks >= self.max_blocks else None
 
 
@@ -102,7 +102,7 @@ class FixedBlocks:
         return self.blocks
 
     def reason_to_give_up(self, blocks: int) -> StopReason | None:
-        """Return why measuring stops after this many blocks although a contender needs more; None to go on."""
+        """Return why measuring stops after this many blocks although a contender needs more; None to continue."""
         # Blocks with a failed trial are repeated, up to a limit.
         return StopReason.FAILED if blocks >= _MOST_REPETITIONS * self.blocks else None
 

@@ -259,7 +259,7 @@ def test_uncommitted_changes_are_part_of_the_difference(repository: Path) -> Non
     said = diff_stat(first, changed)
     assert said is not None
     assert "2 files changed" in said
-    assert diff_stat(changed, first) is None, "a baseline that is no commit cannot be asked of git"
+    assert diff_stat(changed, first) is None, "git has no difference from a baseline that is not a commit"
 
 
 def test_sources_of_different_repositories_have_no_difference(repository: Path, tmp_path: Path) -> None:

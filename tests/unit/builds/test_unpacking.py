@@ -147,7 +147,7 @@ def test_an_archive_with_an_unsafe_member_is_rejected(tmp_path: Path, members: l
 
 
 def test_links_that_together_lead_outside_are_rejected(tmp_path: Path) -> None:
-    # CVE-2025-4517: below so many directories with long names realpath() gives up, and so does Python's filter.
+    # CVE-2025-4517: below this many directories with long names realpath() gives up, and so does Python's filter.
     outside = tmp_path / "outside"
     outside.write_text("as it was")
     members, path, long = [], "", "d" * 247

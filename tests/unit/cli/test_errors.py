@@ -74,7 +74,7 @@ def test_the_class_determines_the_exit_code(name: str, code: int) -> None:
 
 
 def failing() -> None:
-    raise ZeroDivisionError("a bug of ours")
+    raise ZeroDivisionError("a bug in pgversus")
 
 
 def test_a_crash_report_contains_the_traceback_and_the_versions() -> None:
@@ -85,7 +85,7 @@ def test_a_crash_report_contains_the_traceback_and_the_versions() -> None:
         text = path.read_text()
     finally:
         path.unlink()
-    assert "ZeroDivisionError: a bug of ours" in text
+    assert "ZeroDivisionError: a bug in pgversus" in text
     assert "in failing" in text
     assert text.startswith("pgversus ")
     assert "Python 3." in text

@@ -99,7 +99,7 @@ def test_the_hash_of_a_tree_covers_names_and_contents_only(tree: Path, tmp_path:
     before = tree_sha256(manifest(tree))
     copy = tmp_path / "copy"
     shutil.copytree(tree, copy, copy_function=shutil.copyfile)
-    (copy / "postmaster.opts").write_text("how it was started is no part of it")
+    (copy / "postmaster.opts").write_text("how it was started is not compared")
     assert tree_sha256(manifest(copy)) == before
     (copy / "base.more").rename(copy / "base.less")
     assert tree_sha256(manifest(copy)) != before

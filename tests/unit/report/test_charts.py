@@ -10,10 +10,11 @@ import pytest
 from pgversus.report.charts.chart import chart_name, log_ticks, plain, quoted, ratio_domain, ratio_labels, ratio_ticks
 from pgversus.report.charts.curves import latency_chart, run_order, sweep_chart
 from pgversus.report.charts.export import study_charts
-from pgversus.report.charts.theme import _LIGHT_AND_DARK, SERIES, SIGNS, print_theme
+from pgversus.report.charts.theme import _LIGHT_AND_DARK, SERIES, print_theme
 from pgversus.report.charts.verdicts import forests, heat_chart
 from pgversus.report.overview import worst_first
 from pgversus.report.sweeps import Line, Point, Sweep, heat_maps
+from pgversus.report.verdicts import SIGNS
 from pgversus.stats.confidence import Verdict
 from pgversus.study.metrics import Metric
 from tests.builders import answer, comparison, rate_block, study_answer

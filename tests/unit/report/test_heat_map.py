@@ -43,7 +43,7 @@ def test_cells_show_the_change_and_mark_verdicts_without_a_direction() -> None:
     (found,) = heat_maps(mapped())
     texts = [cell.text for _, cells in found.rows for cell in cells if cell is not None]
     assert texts[:2] == ["2.5x", "-10.0 %"]
-    assert texts[2].startswith("~")
+    assert texts[2].startswith("=")
     assert texts[3].startswith("?")
 
 

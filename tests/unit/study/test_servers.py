@@ -322,7 +322,7 @@ def test_any_text_is_a_server_or_a_study_error(text: str) -> None:
         server = parse_server(text)
     except StudyError as error:
         # Text that may contain a password is not shown.
-        assert text in error.where or "not shown" in error.found  # noqa: PT017 - the other branch is no failure
+        assert text in error.where or "not shown" in error.found  # noqa: PT017 - the other branch does not fail
     else:
         assert isinstance(server, Release | LocalPath | SourceBuild | RunningServer)
 

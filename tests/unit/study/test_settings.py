@@ -62,7 +62,7 @@ def test_any_text_is_a_setting_or_a_study_error(text: str) -> None:
     try:
         setting = parse_setting(text)
     except StudyError as error:
-        assert error.where == f"--set {text}"  # noqa: PT017 - the other branch is no failure
+        assert error.where == f"--set {text}"  # noqa: PT017 - the other branch does not fail
     else:
         assert setting.values
         assert text.strip().startswith(setting.name)

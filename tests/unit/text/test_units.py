@@ -245,13 +245,13 @@ def test_any_text_is_a_positive_number_or_a_study_error(text: str) -> None:
     try:
         seconds = parse_duration(text, "--budget")
     except StudyError as error:
-        assert error.found == f'"{text}"'  # noqa: PT017 - the other branch is no failure
+        assert error.found == f'"{text}"'  # noqa: PT017 - the other branch does not fail
     else:
         assert 0 < seconds < math.inf
     try:
         share = parse_share(text, "--margin")
     except StudyError as error:
-        assert error.found == f'"{text}"'  # noqa: PT017 - the other branch is no failure
+        assert error.found == f'"{text}"'  # noqa: PT017 - the other branch does not fail
     else:
         assert 0 < share <= 1
 

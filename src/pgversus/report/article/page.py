@@ -22,7 +22,7 @@ from pgversus.report.article.figures import (
     ratio_heads,
 )
 from pgversus.report.article.tables import amount_tables, load_tables, operation_tables, pair_tables
-from pgversus.report.markdown import escaped, fenced, folded, paragraph
+from pgversus.report.markdown import bullets, escaped, fenced, folded, paragraph
 from pgversus.report.methodology import comparison_lines, load_command, restarts, study_lines
 from pgversus.report.overview import not_measured, overview_sentences, shared_caveats
 from pgversus.report.plans import override_text, plan_lines, statement_text
@@ -298,8 +298,8 @@ def _case(case: Case, known: Published) -> Iterator[str]:
 
 
 def _caveats(answer: StudyAnswer) -> Iterator[str]:
-    yield _list(shared_caveats(answer))
-    yield _list(_("not measured: {line}", line=line) for line in not_measured(answer))
+    yield bullets(shared_caveats(answer))
+    yield bullets(_("not measured: {line}", line=line) for line in not_measured(answer))
 
 
 def _measuring(answer: StudyAnswer) -> Iterator[str]:
@@ -307,8 +307,4 @@ def _measuring(answer: StudyAnswer) -> Iterator[str]:
         return
     baselines = dict.fromkeys(one.comparison.baseline.label for one in answer.answers)
     yield paragraph(_(_HOW if restarts(answer.answers) else _HOW_WHERE_RUNNING, baseline=", ".join(baselines)))
-    yield _list(comparison_lines(answer.answers[0]) if answer.is_comparison else study_lines(answer))
-
-
-def _list(lines: Iterable[str]) -> str:
-    return "\n".join(f"- {paragraph(line)}" for line in lines)
+    yield bullets(comparison_lines(answer.answers[0]) if answer.is_comparison else study_lines(answer))

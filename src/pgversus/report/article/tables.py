@@ -20,7 +20,7 @@ from pgversus.report.published import agreement_text
 from pgversus.report.sentences import interval_heading, metric_text
 from pgversus.report.sweeps import Sweep
 from pgversus.report.values import value_text
-from pgversus.stats.analysis import quantities_of
+from pgversus.stats.analysis import times_of
 from pgversus.study.comparison import BASELINE, Arm
 from pgversus.study.metrics import TAILS, Metric, Quantity, StepTime
 from pgversus.text.translation import _
@@ -113,7 +113,7 @@ def operation_tables(case: Case, known: Published) -> Iterator[str]:
     for label in dict.fromkeys(arm.label for one in case.answers for arm in one.comparison.contenders):
         pairs = [(one, arm) for one in case.answers for arm in one.comparison.contenders if arm.label == label]
         baselines = "/".join(dict.fromkeys(one.comparison.baseline.label for one, _unused in pairs))
-        names = len(case.factors) + any(len(_quantities(one)) > 1 for one, _unused in pairs)
+        names = len(case.factors) + any(len(times_of(one.comparison)) > 1 for one, _unused in pairs)
         places = (*case.factors, *([_("step")] * (names - len(case.factors))))
         values = _("{server}, ms", server=baselines), _("{server}, ms", server=label)
         both = (*places, _("trials"), *values, _("difference, ms"), _("ratio"))
@@ -131,7 +131,7 @@ def operation_tables(case: Case, known: Published) -> Iterator[str]:
 
 
 def _means(case: Case, one: Answer, arm: Arm, known: Published) -> Iterator[Sequence[str]]:
-    for quantity in _quantities(one):
+    for quantity in times_of(one.comparison):
         ratio = one.analysis.result_of(arm.index).ratios.get(quantity)
         is_whole = quantity is Metric.TIME
         _unused, _unused, verdict = ratio_cells(one, arm.index)
@@ -146,7 +146,7 @@ def _means(case: Case, one: Answer, arm: Arm, known: Published) -> Iterator[Sequ
 
 
 def _minimums(case: Case, one: Answer, arm: Arm) -> Iterator[Sequence[str]]:
-    for quantity in _quantities(one):
+    for quantity in times_of(one.comparison):
         times = _times(one, quantity, arm.index)
         least = (min(old for old, _unused in times), min(new for _unused, new in times)) if times else None
         ratio_text = f"{significant(_PERCENT * least[1] / least[0])} %" if least else ""
@@ -156,7 +156,7 @@ def _minimums(case: Case, one: Answer, arm: Arm) -> Iterator[Sequence[str]]:
 def _cells(case: Case, one: Answer, arm: Arm, quantity: Quantity, seconds: tuple[float, float] | None) -> Iterator[str]:
     """Yield the factors, the number of trials, the times of baseline and contender, and the difference."""
     yield from (level(one, factor) for factor in case.factors)
-    if len(_quantities(one)) > 1:
+    if len(times_of(one.comparison)) > 1:
         yield quantity.step if isinstance(quantity, StepTime) else _("all steps")
     yield str(len(_times(one, quantity, arm.index)))
     if seconds is None:
@@ -176,11 +176,6 @@ def _published(known: Published, one: Answer, arm: Arm) -> tuple[str, str]:
     if row is None:
         return "", ""
     return f"{significant(_PERCENT * row.published)} % ({' / '.join(row.values)})", agreement_text(row)
-
-
-def _quantities(one: Answer) -> list[Quantity]:
-    steps = [quantity for quantity in quantities_of(one.comparison) if isinstance(quantity, StepTime)]
-    return [Metric.TIME, *steps]
 
 
 def _times(one: Answer, quantity: Quantity, arm: int) -> list[tuple[float, float]]:

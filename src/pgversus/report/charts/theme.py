@@ -39,14 +39,6 @@ _LIGHT_AND_DARK = {
 SERIES = tuple(f"var(--s{number})" for number in range(1, 7))
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [12, 4], [4, 2, 1, 2])
-SIGNS = {
-    Verdict.FASTER: "▲",
-    Verdict.SLOWER: "▼",
-    Verdict.EQUIVALENT: "=",
-    Verdict.UNDECIDED: "?",
-    Verdict.INVALID: "!",
-}
-"""Symbol of each verdict, so that colour never carries information alone."""
 FONT = 'system-ui, "Hiragino Sans", "Noto Sans CJK JP", "Noto Sans JP", "Yu Gothic UI", Meiryo, sans-serif'
 
 

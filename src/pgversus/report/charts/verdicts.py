@@ -7,11 +7,11 @@ from typing import Any
 
 from pgversus.answers.answer import StudyAnswer
 from pgversus.report.charts.chart import Chart, chart_name, data, plain, ratio_domain, ratio_labels, ratio_ticks
-from pgversus.report.charts.theme import SIGNS, sized, verdict_colour
+from pgversus.report.charts.theme import sized, verdict_colour
 from pgversus.report.overview import RankedVerdict, worst_first
 from pgversus.report.sentences import metric_text
 from pgversus.report.sweeps import HeatCell, HeatMap
-from pgversus.report.verdicts import verdict_word
+from pgversus.report.verdicts import SIGNS, verdict_word
 from pgversus.stats.confidence import DIFFERENT, Verdict
 from pgversus.study.metrics import Metric
 from pgversus.text.translation import _

@@ -8,13 +8,12 @@ from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.answers.validity import Doubt, Validity, doubts, validity, validity_of_study
 from pgversus.report.advice import NOTHING_TO_DO, is_unfinished, repairs, unfinished_groups
 from pgversus.report.charts.chart import ratio_domain
-from pgversus.report.charts.theme import SIGNS
 from pgversus.report.overview import RankedVerdict
 from pgversus.report.sentences import contender_sentence
 from pgversus.report.size import size_advice
 from pgversus.report.study_answer import unfinished_lines
 from pgversus.report.values import dropped_trials
-from pgversus.report.verdicts import VerdictRow, verdict_row
+from pgversus.report.verdicts import SIGNS, VerdictRow, verdict_row
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.confidence import Verdict
 from pgversus.text.translation import N_, _, listed, together

@@ -7,7 +7,7 @@ from pgversus.answers.answer import Answer
 from pgversus.records.preparation import ArmFacts, origin_text
 from pgversus.report.methodology import host_facts, windows_text
 from pgversus.report.side_by_side.agreement import DiscrepancyKind, Note
-from pgversus.report.side_by_side.matching import MatchedPair
+from pgversus.report.side_by_side.matching import MatchedPair, each_side
 from pgversus.study.comparison import BASELINE, Arm
 from pgversus.text.translation import _, listed, ngettext
 from pgversus.text.units import percent, size
@@ -78,7 +78,7 @@ def _levels(pair: MatchedPair, a: Arm, b: Arm) -> Iterator[str]:
     """Yield differences in compared settings."""
     factors = {*pair.a.comparison.factors, *pair.b.comparison.factors}
     for name, (x, y) in _differing(_settings_of(a, factors), _settings_of(b, factors)).items():
-        yield _each(name, x, y)
+        yield each_side(name, x, y)
 
 
 def _builds(a: ArmFacts, b: ArmFacts) -> Iterator[str]:
@@ -92,9 +92,9 @@ def _builds(a: ArmFacts, b: ArmFacts) -> Iterator[str]:
         (_("build options"), _options(a), _options(b)),
         (_("source"), _source(a), _source(b)),
     )
-    found = [_each(name, x or _("none"), y or _("none")) for name, x, y in rows if x != y]
+    found = [each_side(name, x or _("none"), y or _("none")) for name, x, y in rows if x != y]
     compiled = _differing(a.compiled_in, b.compiled_in)
-    found += [_each(name, x, y) for name, (x, y) in compiled.items() if name != "CONFIGURE"]
+    found += [each_side(name, x, y) for name, (x, y) in compiled.items() if name != "CONFIGURE"]
     if not found and None not in (a.sha256, b.sha256) and a.sha256 != b.sha256:
         found = [_("different files of the same version")]
     yield from found
@@ -119,7 +119,7 @@ def _settings(pair: MatchedPair) -> str:
     found: dict[str, tuple[str, str]] = {}
     for a, b in arms:
         found |= _differing(_settings_of(a, factors, others=True), _settings_of(b, factors, others=True))
-    what = listed(_each(name, x, y) for name, (x, y) in found.items())
+    what = listed(each_side(name, x, y) for name, (x, y) in found.items())
     return _("settings differ: {what}", what=what) if what else ""
 
 
@@ -151,7 +151,7 @@ def _statistics(a: Answer, b: Answer) -> str:
 def _host(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
     others = {fact.key: fact.text for fact in host_facts(b)}
     found = [
-        _each(fact.name, fact.text, others[fact.key])
+        each_side(fact.name, fact.text, others[fact.key])
         for fact in host_facts(a)
         if fact.key in others and fact.key != _NOT_HELD and not _is_alike(fact.key, a[fact.key], b[fact.key])
     ]
@@ -199,7 +199,3 @@ def _check(pair: MatchedPair) -> str:
     if not found:
         return ""
     return _("CHECK the caveats in {side}: its result may be misleading", side=listed(found))
-
-
-def _each(name: str, a: object, b: object) -> str:
-    return _("{name} {a} in A, {b} in B", name=name, a=a, b=b)

@@ -117,13 +117,13 @@ def _of_workloads(a: Comparison, b: Comparison) -> Iterator[Reason]:
 
 def _of_loads(a: PgbenchWorkload, b: PgbenchWorkload) -> Iterator[str]:
     if len(a.scripts) != len(b.scripts):
-        yield _each(_("scripts"), len(a.scripts), len(b.scripts))
+        yield each_side(_("scripts"), len(a.scripts), len(b.scripts))
     else:
         for one, other in zip(a.scripts, b.scripts, strict=True):
             if _script_key(one) != _script_key(other):
                 yield _("the script text ({a} in A, {b} in B)", a=_name(one.name), b=_name(other.name))
             elif (one.weight or 1) != (other.weight or 1):
-                yield _each(_("weight of {script}", script=_name(one.name)), one.weight or 1, other.weight or 1)
+                yield each_side(_("weight of {script}", script=_name(one.name)), one.weight or 1, other.weight or 1)
     of_pgbench = (
         (_("clients"), a.clients, b.clients),
         (_("threads"), threads_used(a.threads, a.clients), threads_used(b.threads, b.clients)),
@@ -131,20 +131,22 @@ def _of_loads(a: PgbenchWorkload, b: PgbenchWorkload) -> Iterator[str]:
         (_("variables"), _variables(a.variables), _variables(b.variables)),
         (_("rate"), _rate(a), _rate(b)),
     )
-    yield from (_each(*row) for row in of_pgbench if row[1] != row[2])
+    yield from (each_side(*row) for row in of_pgbench if row[1] != row[2])
 
 
 def _of_datasets(a: Comparison, b: Comparison) -> Iterator[Reason]:
     one, other = a.baseline, b.baseline
     if _dataset_key(one) == _dataset_key(other):
         return
-    what = [_each(_("scale"), _scale(one) or _("none"), _scale(other) or _("none"))] * (_scale(one) != _scale(other))
+    what = [each_side(_("scale"), _scale(one) or _("none"), _scale(other) or _("none"))] * (
+        _scale(one) != _scale(other)
+    )
     for name, first, second in _files(one.dataset, other.dataset):
         if _hashes(first) != _hashes(second):
             what.append(_("{content} ({a} in A, {b} in B)", content=name, a=_paths(first), b=_paths(second)))
     variables = _variables(one.dataset.variables), _variables(other.dataset.variables)
     if variables[0] != variables[1]:
-        what.append(_each(_("variables"), *variables))
+        what.append(each_side(_("variables"), *variables))
     yield MismatchReason.DATASET, _("dataset differs: {what}", what=listed(what))
 
 
@@ -153,7 +155,8 @@ def _files(one: Dataset, other: Dataset) -> Iterator[tuple[str, tuple[SetupFile,
     yield _("the content of prepare files"), one.prepare, other.prepare
 
 
-def _each(name: str, a: object, b: object) -> str:
+def each_side(name: str, a: object, b: object) -> str:
+    """Return a value of each side, in words."""
     return _("{name} {a} in A, {b} in B", name=name, a=a, b=b)
 
 

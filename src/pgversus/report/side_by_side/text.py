@@ -5,7 +5,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pgversus.report.html import rendered_page
-from pgversus.report.markdown import escaped, paragraph, table
+from pgversus.report.markdown import bullets, escaped, paragraph, table
 from pgversus.report.sentences import interval_heading
 from pgversus.report.side_by_side.agreement import Agreement, SideBySide
 from pgversus.report.side_by_side.section import SideBySideSection, SideText, side_by_side_section
@@ -80,7 +80,7 @@ def _value_rows(section: SideBySideSection) -> str:
 def _list(lines: list[str], head: str) -> str:
     if not lines:
         return ""
-    return "\n".join([f"**{escaped(head)}**", "", *(f"- {paragraph(line)}" for line in lines)])
+    return f"**{escaped(head)}**\n\n{bullets(lines)}"
 
 
 def side_by_side_html(found: SideBySide) -> str:

@@ -11,10 +11,10 @@
       drawings.set(figure, begin(figure).then(function () {
         figure.dataset.state = "drawn";
       }, function (error) {
-        var told = figure.querySelector(".failure");
+        var message = figure.querySelector(".failure");
         figure.dataset.state = "failed";
-        told.textContent = String(error);
-        told.hidden = false;
+        message.textContent = String(error);
+        message.hidden = false;
         console.error(error);
       }));
     }
@@ -79,7 +79,7 @@
   var box = document.getElementById("filter");
   if (box) {
     var rows = Array.prototype.slice.call(document.querySelectorAll("#verdicts > .wide tbody tr"));
-    var told = document.getElementById("filtered");
+    var count = document.getElementById("filtered");
     box.parentElement.hidden = false;
     box.addEventListener("input", function () {
       var words = box.value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -91,7 +91,7 @@
         });
         shown += row.hidden ? 0 : 1;
       });
-      told.textContent = shown + " / " + rows.length;
+      count.textContent = shown + " / " + rows.length;
     });
   }
 

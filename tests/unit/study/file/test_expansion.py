@@ -97,7 +97,7 @@ def test_most_generated_files_are_accepted_with_the_named_baseline(text: str) ->
     try:
         found = study(text)
     except StudyFileError as error:
-        assert {one.slug for one in error.problems} <= {  # noqa: PT017 - the other branch is no failure
+        assert {one.slug for one in error.problems} <= {  # noqa: PT017 - the other branch does not fail
             "study-one-arm",
             "study-no-context",
             "study-lost-baseline",
