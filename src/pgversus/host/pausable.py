@@ -108,6 +108,7 @@ class PausableProgram:
     def finish(self, number: signal.Signals, timeout_s: float) -> Finished:
         """Continue the program, end it with a signal and return its result; it is killed after timeout_s."""
         timed_out = False
+        self._look_for_others()
         try:
             self._process.send_signal(number)
             self._process.send_signal(signal.SIGCONT)

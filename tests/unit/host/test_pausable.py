@@ -83,6 +83,23 @@ def test_a_continue_by_another_process_is_detected(counting: tuple[PausableProgr
     assert program.was_signalled
 
 
+def test_a_continue_by_another_process_after_the_last_stop_is_detected(counting: tuple[PausableProgram, Path]) -> None:
+    program, _ = counting
+    program.stop()
+    os.kill(program.pid, signal.SIGCONT)
+    program.finish(signal.SIGTERM, 10)
+    assert program.was_signalled
+
+
+def test_own_signals_are_not_those_of_another_process(counting: tuple[PausableProgram, Path]) -> None:
+    program, _ = counting
+    program.stop()
+    program.resume()
+    program.stop()
+    program.finish(signal.SIGTERM, 10)
+    assert not program.was_signalled
+
+
 def test_a_stop_undone_by_another_process_is_repeated(counting: tuple[PausableProgram, Path]) -> None:
     """SIGCONT removes a SIGSTOP that has not taken effect yet: waiting for that stop alone would never end."""
     program, written = counting
