@@ -24,6 +24,7 @@ from pgversus.report.tidy_tables import csv_lines, verdict_table
 from pgversus.report.verdicts import verdict_word
 from pgversus.stats.confidence import Verdict
 from pgversus.study.counters import COUNTERS
+from pgversus.study.metrics import QUANTILES
 from pgversus.text.translation import Language, use_language
 from pgversus.text.units import change, duration, latency, size
 from tests.builders import DATA, GOLDEN, study_answer
@@ -64,7 +65,7 @@ NAMES = frozenset(
     }
 )
 """Names of programs, files, settings, factors and counters, and output of EXPLAIN."""
-UNITS = frozenset({"ms", "µs", "kB", "MB", "GB", "p50", "p95", "p99"})
+UNITS = frozenset({"ms", "µs", "kB", "MB", "GB", *(metric.short for metric in QUANTILES)})
 MARK_UP = frozenset({"details", "summary"})
 _PLACE = re.compile(r"(\{\w*\})")
 _LETTER = re.compile(r"[a-zA-Z]\d*(\.[a-z])?")

@@ -148,8 +148,9 @@ def test_values_of_arms_count_every_block_of_their_arm() -> None:
 def test_quantile_ratios_are_a_jackknife_over_blocks(metric: Metric) -> None:
     """A second implementation on raw latencies, which may only differ by the bins of 1 %."""
     rng = np.random.default_rng(11)
-    arms = [[random_latencies(rng, 2000, median * rng.normal(1, 0.05)) for _ in range(10)] for median in (1000, 1300)]
     q = QUANTILES[metric]
+    size = round(100 / (1 - q)) + 2000
+    arms = [[random_latencies(rng, size, median * rng.normal(1, 0.05)) for _ in range(10)] for median in (1000, 1300)]
 
     def exact(left_out: int | None) -> float:
         pooled = [np.concatenate([part for i, part in enumerate(arm) if i != left_out]) for arm in arms]
