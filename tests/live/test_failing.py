@@ -51,7 +51,7 @@ def test_a_compared_setting_that_does_not_act_is_refused(
     files = ("--setup", command_line.write("setup.sql", setup), "-f", command_line.write("load.sql", script))
     ended = command_line.compare("17.8", "--set", "work_mem=4MB,64MB", *files, *QUICK)
     assert ended.code == 4
-    assert "error[workload-setting-overruled]" in ended.stderr
+    assert "error[workload-setting-overridden]" in ended.stderr
     assert f"8MB, {by}" in ended.stderr
     assert not (command_line.directory / "results").exists()
 

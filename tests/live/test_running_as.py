@@ -63,7 +63,7 @@ def test_a_command_that_its_user_cannot_execute_is_reported(command_line: Comman
         assert ended.code == 0, ended.stderr
     else:
         assert ended.code == 4
-        assert f"{USER.name}, the user that programs run as, may not execute {program}" in ended.stderr
+        assert f'programs run as user "{USER.name}", who is not permitted to execute {program}' in ended.stderr
 
 
 def test_files_read_by_a_setup_file_are_read_as_the_servers_user(

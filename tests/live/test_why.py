@@ -210,7 +210,7 @@ def test_an_interrupted_attribution_is_resumed(command_line: CommandLine) -> Non
     process = command_line.start("run", "study.toml", "--trust", "--results", "r", "--json")
     assert process.stderr is not None
     for line in process.stderr:
-        if line.startswith("measuring what the plans"):
+        if line.startswith("measuring the effect of the plans"):
             break
     for line in process.stderr:
         if line.startswith("block 1"):

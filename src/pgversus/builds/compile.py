@@ -343,7 +343,7 @@ def _check_release(order: Order, version: str) -> None:
     found = released_version(version)
     if order.release is not None and (found is None or not order.release.admits(found)):
         raise BuildError(
-            f"the source named PostgreSQL {order.release} is that of a different version",
+            f"the source for PostgreSQL {order.release} is that of a different version",
             slug="build-damaged",
             where=order.made_from.source.words,
             found=f"PostgreSQL {version}",

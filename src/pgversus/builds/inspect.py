@@ -87,7 +87,7 @@ def _ldd(bin_directory: Path, user: ServerUser | None) -> list[str]:
 
 
 def _cannot_run(program: Path, user: ServerUser | None, words: str) -> BuildError:
-    name = user.name if user else "you"
+    name = f'user "{user.name}"' if user else "you"
     return BuildError(
         f"postgres cannot be run as {name}",
         slug="build-cannot-run",

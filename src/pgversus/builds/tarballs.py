@@ -64,7 +64,7 @@ def check_published(path: Path, sha256: str, text: str, where: str) -> None:
     match = _SHA256.search(text)
     if match is None or match[0].lower() != sha256:
         raise BuildError(
-            "the tarball does not match its published checksum",
+            "the tarball does not match its published checksum" if match else "the tarball has no published checksum",
             slug="build-damaged",
             where=str(path),
             found=f"SHA-256 {sha256}",

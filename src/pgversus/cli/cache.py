@@ -21,9 +21,9 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON doc
 @_JSON
 @click.pass_context
 def cache(context: click.Context, *, as_json: bool) -> None:
-    """Builds, their source, ccache's files, and loaded data, cached for later runs.
+    """List cached builds, sources, files of ccache and snapshots (loaded data).
 
-    Loaded data take up to 20 GB, or the size in PGVERSUS_SNAPSHOTS (5GB; 0 disables caching); the least recently used
+    Snapshots use up to 20 GB; PGVERSUS_SNAPSHOTS changes this limit (5GB; 0 disables caching). The least recently used
     are removed first.
 
     \b

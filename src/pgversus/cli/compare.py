@@ -119,25 +119,25 @@ _GROUPS = {
 @click.option(
     "--precision",
     metavar="PERCENT",
-    help="Measure until the 95% interval reaches at most PERCENT to each side, to know the size of a difference.  "
+    help="Measure until the 95 % interval extends at most PERCENT to each side, to know the size of a difference.  "
     "[default: stop as soon as the verdict is known]",
 )
 @click.option(
     "--budget",
     metavar="TIME",
-    help="Time limit (90s, 15m, 2h); the verdict is undecided if it runs out.  [default: 15m]",
+    help="Time limit for all blocks (90s, 15m, 2h); a verdict that is not known by then is undecided.  [default: 15m]",
 )
 @click.option(
     "--max-blocks",
     type=click.IntRange(FIRST_LOOK, MOST_BLOCKS),
     metavar="N",
-    help=f"Block limit; the verdict is undecided after it.  [default: {MOST_BLOCKS}]",
+    help=f"Maximum number of blocks; a verdict that is not known by then is undecided.  [default: {MOST_BLOCKS}]",
 )
 @click.option(
     "--blocks",
     type=click.IntRange(min=_LEAST_FIXED),
     metavar="N",
-    help="Run exactly N blocks and analyse once at the end.",
+    help="Run exactly N blocks and analyze once at the end.",
 )
 @click.option(
     "--window",
@@ -153,8 +153,8 @@ _GROUPS = {
 @click.option(
     "--pin",
     metavar="auto|off|CPUS",
-    help="Separate processors for the client (CPUS: 0, 0-1) and the servers (the rest).  [default: auto, from four "
-    "processors on]",
+    help="Separate processors for pgbench (CPUS: 0, 0-1) and the servers (the rest).  [default: auto; no effect with "
+    "fewer than four processors]",
 )
 @click.option(
     "--warmup",
@@ -170,7 +170,7 @@ _GROUPS = {
 )
 @shared_options
 def compare(**options: Any) -> int:
-    """Compare every other SERVER with the first one on a workload.
+    """Compare one or more SERVERs with the first one on the same workload.
 
     SERVER is a version (17, 17.8), a bin directory or a connection URI. pgversus also builds servers from source: a
     version with options (17+blocksize=16, 17+cassert, 17+cflags=-O3), a source tree, a commit (./postgres@REF), a

@@ -48,10 +48,10 @@ _EPILOG = """\b
 Exit codes:
   0    done, whatever the verdict
   1    a verdict named by --fail-on was reached
-  2    usage
+  2    usage error
   3    this host cannot run it
   4    finished with failed trials
-  5    results unreadable or not writable
+  5    results cannot be read or written
   70   a bug in pgversus; a crash report is written
   130  interrupted
 """
@@ -127,9 +127,9 @@ _HINTS = {
         ),
         (("-P", "--progress"), "pgversus always shows its progress"),
         (("-l", "--log"), "--keep-logs stores pgbench's transaction logs with the results"),
-        (("-r", "--report-per-command"), "compare single statements, each with its own -f FILE"),
+        (("-r", "--report-per-command"), "run one comparison for each statement, with its own -f FILE"),
         (("-C", "--connect"), "connections stay open; compare the cost of connecting with --command 'psql -c ...'"),
-        (("-v", "--vacuum-all"), "pgversus vacuums and analyses the data that it loads"),
+        (("-v", "--vacuum-all"), "pgversus runs VACUUM (ANALYZE) on the data that it loads"),
         (("-F", "--fillfactor", "-I", "--init-steps"), "create other tables with --setup FILE"),
         (("--random-seed",), "--seed N"),
         (

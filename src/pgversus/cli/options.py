@@ -180,9 +180,9 @@ def with_requested_manner(study: "Study", options: Mapping[str, Any]) -> "Study"
 
 
 def check_options(options: Mapping[str, Any]) -> None:
-    """Raise UsageError for options that exclude each other, or that require another one."""
+    """Raise UsageError for options that cannot be used together, or that require another one."""
     if options["verbose"] and options["quiet"]:
-        raise click.UsageError("--verbose and --quiet exclude each other")
+        raise click.UsageError("--verbose and --quiet cannot be used together")
     if options["ask_servers"] and not options["dry_run"]:
         raise click.UsageError("--ask-servers requires --dry-run; a run queries its servers anyway")
     if options["output"] is not None:

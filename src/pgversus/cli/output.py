@@ -110,7 +110,9 @@ def write_out(text: str | Iterable[str], results: str) -> None:
             where="standard output",
             found=error.strerror or str(error),
             expected="writable standard output",
-            to_do=f"nothing is lost: the results are in {results}",
+            to_do=f"nothing is lost: the results are in {results}"
+            if results
+            else "repeat the command with other output",
         ) from error
 
 
@@ -169,7 +171,7 @@ def _read_bytes(path: str, flag: str) -> bytes:
 
 def _no_file(path: str, flag: str, found: str) -> StudyError:
     return StudyError(
-        "a file cannot be read",
+        "a file could not be read",
         slug="study-no-file",
         where=f"{flag} {os.fsencode(path).decode(errors='replace')}",
         found=found,

@@ -53,7 +53,7 @@ def plans(names: tuple[str, ...], **options: Any) -> None:
     """  # noqa: D301 - \b is the marker of click for lines that must not be joined
     are_files = [name == _STDIN or name.endswith(_OF_PLANS) for name in names]
     if any(are_files) and not all(are_files):
-        raise click.UsageError("name either servers or files with plans, not both")
+        raise click.UsageError("specify either servers or files with plans, not both")
     if options["output"] is not None:
         check_output(Path(options["output"]))
     with use_language(Language.ENGLISH if options["as_json"] else options["language"]):

@@ -65,7 +65,7 @@ _ARMS = (
     click.option(
         "--full-statistics",
         is_flag=True,
-        help="Analyse with the largest statistics target, so that plans do not differ because of sampling.",
+        help="Run ANALYZE with the largest statistics target, so that plans do not differ because of sampling.",
     ),
     click.option(
         "-f",

@@ -237,8 +237,8 @@ def _draw(answer: "StudyAnswer", directory: Path) -> None:
         for name, content in ((f"{picture.name}.svg", picture.svg), (f"{picture.name}.png", picture.png)):
             write_file(directory / name, content, with_folder=True)
             names.append(name)
-    what = ", ".join(names) or "nothing: no block was measured"
-    write_error(f"charts written to {directory}: {what}")
+    written = f"charts written to {directory}: {', '.join(names)}"
+    write_error(written if names else "no charts written: no block was measured")
 
 
 def _content(

@@ -104,6 +104,9 @@ def _can_ask() -> bool:
 
 def _ask(opened: "OpenedStudy") -> bool:
     """Ask the user on the terminal whether to allow the access that a study requires."""
-    lines = [f"{opened.study.file_name} does more than use its own servers and files. It", *opened.access.lines]
+    lines = [
+        f"{opened.study.file_name} requires access beyond managed servers and the files in its folder. It",
+        *opened.access.lines,
+    ]
     write_error("\n  ".join(lines))
-    return click.confirm("Allow this, and remember it for this file?", default=False, err=True)
+    return click.confirm("Allow this, and remember the answer for this file?", default=False, err=True)

@@ -94,9 +94,9 @@ def remove(names: tuple[str, ...]) -> None:
 @servers.command("verify", short_help="Verify that servers in the cache are unchanged.")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 def verify(names: tuple[str, ...]) -> int:
-    """Hash every file of the servers with these NAMEs, or of all servers, and start their programs.
+    """Verify the checksum of every file of the servers with these NAMEs, or of all servers, and that postgres runs.
 
-    The exit status is 3 if one has changed since it was installed or built.
+    The exit status is 3 if any server fails.
     """
     from pgversus.host.directories import open_cache  # noqa: PLC0415 - not for `--help`
     from pgversus.host.identity import server_user  # noqa: PLC0415 - the same
@@ -106,7 +106,7 @@ def verify(names: tuple[str, ...]) -> int:
     user = server_user()
     found = {one.name: verified(one, user) for one in named_builds(open_cache(), names)}
     lines = [f"{name}: {what}" for name, what in found.items()]
-    write_out("".join(f"{visible(line)}\n" for line in lines or ["no server is in the cache"]), "")
+    write_out("".join(f"{visible(line)}\n" for line in lines or ["no servers in the cache"]), "")
     return int(ExitCode.HOST if any(what.problems for what in found.values()) else ExitCode.DONE)
 
 
@@ -121,7 +121,7 @@ def _provide(names: "Sequence[ServerName]", options: dict[str, Any]) -> None:
     from pgversus.text.redaction import visible  # noqa: PLC0415 - the same
 
     if any(isinstance(name, RunningServer) for name in names):
-        raise click.UsageError("a running server cannot be installed or built")
+        raise click.UsageError("an external server cannot be installed or built")
     cache = open_cache()
     with TerminalProgress(SafeConsole(stderr=True)) as progress, failures_of_the_host(cache.root):
         builds = provide(names, manner_of(options), cache, server_user(), progress.say, progress)

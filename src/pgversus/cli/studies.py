@@ -58,7 +58,7 @@ def copy(name: str, folder: str | None) -> None:
 
 def _no_copy(target: Path, found: str) -> HostError:
     return HostError(
-        "the study cannot be copied",
+        "the study could not be copied",
         slug="host-no-copy",
         where=str(target),
         found=found,

@@ -253,10 +253,10 @@ def _not_readable(file: SetupFile, user: ServerUser) -> DatasetError:
         "a file of the dataset includes files in its directory, where psql cannot read it",
         slug="dataset-not-readable",
         where=file.path,
-        found=f"{user.name}, the user that psql runs as, cannot read it",
-        expected=f"files and directories that {user.name} can read: \\ir is relative to the directory of the file",
-        to_do=f"move them to where {user.name} can read them (o+r, and o+x for all parent directories), or specify a "
-        "user who can read them with --run-as USER",
+        found=f'psql runs as user "{user.name}", who cannot read it',
+        expected="files and directories that this user can read: \\ir is relative to the directory of the file",
+        to_do="move them to where this user can read them (o+r, and o+x for all parent directories), or specify a user "
+        "who can read them with --run-as USER",
     )
 
 

@@ -216,7 +216,7 @@ class Snapshots:
         loaded = self._loaded_uris.setdefault(server.uri, arm.dataset)
         if loaded != arm.dataset:
             raise StudyError(
-                "a running server can hold the data of one dataset only",
+                "an external server can hold only one dataset",
                 slug="study-datasets-of-running-server",
                 where=arm.label,
                 found="two datasets",
@@ -265,7 +265,7 @@ def _check_existing_tables(target: Target, label: str) -> None:
 
 def _nothing_to_copy(arm: Arm) -> StudyError:
     return StudyError(
-        "data of a running server cannot be prepared for an operation",
+        "the data of an external server cannot be prepared for an operation",
         slug="study-prepared-running-server",
         where=arm.label,
         found="a server that pgversus does not start",
@@ -289,10 +289,10 @@ def check_same_data(context: Context, known: Preparation, snapshots: Sequence[Sn
     for arm, facts, snapshot in zip(context.comparison.arms, known.arms, snapshots, strict=True):
         if facts.data != data_hash(snapshot.fingerprint):
             raise DatasetError(
-                "the data differ from those of the earlier blocks",
+                "the data differs from that of the earlier blocks",
                 slug="dataset-not-the-same",
                 where=context.located(arm.label),
-                found="different rows than when the study began",
+                found="rows that differ from those loaded when the study began",
                 expected="the same rows after each load",
                 to_do="do not use now() or an unseeded random() in setup files; start again with --new",
             )

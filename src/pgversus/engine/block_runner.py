@@ -88,36 +88,36 @@ def run_start(
     """
     began = clock()
     paid_s = 0.0
-    starter = _Starter(testbed.trial_runner(states[0].context), clock)
+    start = _SharedStart(testbed.trial_runner(states[0].context), clock)
     waiting = list(states)
     try:
         while waiting:
             state = waiting.pop(0)
-            attempt = _Attempt(state, testbed, starter, progress)
-            load_s = _seconds_without_starts(attempt.run, starter, clock)
+            attempt = _Attempt(state, testbed, start, progress)
+            load_s = _seconds_without_starts(attempt.run, start, clock)
             waiting = [] if attempt.load_has_failed else _still_fitting(waiting, left_s - (clock() - began))
             if waiting:
-                wall_s = load_s + starter.seconds / len(states)
+                wall_s = load_s + start.seconds / len(states)
             else:
-                starter.stop_all()
+                start.stop_all()
                 wall_s = clock() - began - paid_s
             paid_s += wall_s
             yield state, attempt.block(wall_s)
     finally:
-        starter.stop_all()
+        start.stop_all()
 
 
 def _still_fitting(states: Sequence[ContextState], left_s: float) -> list[ContextState]:
     return [state for state in states if state.fits_into(left_s)]
 
 
-def _seconds_without_starts(action: Callable[[], None], starter: "_Starter", clock: Clock) -> float:
-    began, of_starts_s = clock(), starter.seconds
+def _seconds_without_starts(action: Callable[[], None], start: "_SharedStart", clock: Clock) -> float:
+    began, of_starts_s = clock(), start.seconds
     action()
-    return clock() - began - (starter.seconds - of_starts_s)
+    return clock() - began - (start.seconds - of_starts_s)
 
 
-class _Starter:
+class _SharedStart:
     """The servers of one start: each is started when the first context needs it, and stays up."""
 
     def __init__(self, trial_runner: TrialRunner, clock: Clock) -> None:
@@ -156,7 +156,7 @@ _MOST_ATTEMPTS = 4
 class _Attempt:
     """A block of a context while it runs: its measurements, and the arms that have failed in it."""
 
-    def __init__(self, state: ContextState, testbed: Testbed, starter: _Starter, progress: Progress) -> None:
+    def __init__(self, state: ContextState, testbed: Testbed, start: _SharedStart, progress: Progress) -> None:
         design = state.comparison.design
         # The context number comes last: numpy pads with zeros, so a single comparison needs none.
         rng = np.random.default_rng([design.seed, state.next_number, state.context.number - 1])
@@ -164,7 +164,7 @@ class _Attempt:
         self._schedule = block_schedule(rng, [BASELINE, *state.open_arms], state.forecast.next_rounds)
         self._testbed = testbed
         self._trial_runner = testbed.trial_runner(state.context)
-        self._starter = starter
+        self._shared_start = start
         self._progress = progress
         self._design = design
         self._windows: dict[int, list[Window]] = {arm: [] for arm in self._schedule.start_order}
@@ -186,7 +186,7 @@ class _Attempt:
         for arm in self._active_arms(order):
             self._announce(arm, Phase.START)
             with self._failing(arm, Phase.START):
-                self._starter.start(arm)
+                self._shared_start.start(arm)
         try:
             for arm in self._active_arms(order):
                 self._announce(arm, Phase.WARM_UP)

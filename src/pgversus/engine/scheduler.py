@@ -219,12 +219,11 @@ def _hopeless(states: Sequence[ContextState], budget_s: float) -> str:
     needed_s = _needed_s(waiting)
     if needed_s is None:
         most = max(state.rule.last_look for state in waiting)
-        missing = f"{most} blocks of a context, the most that are measured, are too few"
-    elif needed_s > _CLEARLY_MORE * left_s:
-        missing = f"about {duration(needed_s)} more are needed, and {duration(left_s)} are left"
-    else:
-        return ""
-    return f"at the present noise, the budget does not suffice for everything that is open: {missing}"
+        return f"at the current noise, the limit of {most} blocks per context is too low for all remaining verdicts"
+    if needed_s > _CLEARLY_MORE * left_s:
+        needed = f"about {duration(needed_s)} more needed, {duration(left_s)} left"
+        return f"at the current noise, the budget is too short for all remaining verdicts: {needed}"
+    return ""
 
 
 _TELLING = 6

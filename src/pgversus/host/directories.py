@@ -116,7 +116,7 @@ def open_cache() -> Cache:
             _check_not_replaceable(parent)
     except OSError as error:
         raise HostError(
-            "the cache directory cannot be created",
+            "the cache directory could not be created",
             slug="host-cache-unwritable",
             where=str(root),
             found=error.strerror or str(error),

@@ -118,7 +118,7 @@ def take_tree(source: Path, target: Path) -> None:
         if said := full_disk_text(problem):
             raise full_disk(target, said)
         raise HostError(
-            "loaded data could not be copied",
+            "a snapshot could not be copied",
             slug="host-copy",
             where=str(target),
             found=problem,

@@ -12,8 +12,8 @@ _WORDS = re.compile(r"^.*(?:No space left on device|Disk quota exceeded).*$", re
 # ENOSPC for these is not about a disk, as PostgreSQL adds to its message.
 _NO_DISK = re.compile(r"shared memory|semaphores?")
 WHAT_IS_KEPT = (
-    "the blocks measured so far are saved: run the same pgversus run again to resume; a pgversus compare would start "
-    "over, but pgversus report shows its results so far"
+    "the blocks measured so far are stored: repeat the pgversus run command to resume. pgversus compare cannot resume; "
+    "pgversus report shows its results so far"
 )
 """Advice for host errors in the middle of a run."""
 _LEAST_BYTES = 64 * 1024

@@ -47,8 +47,8 @@ class ServerUser:
         if self.is_self or not _CLOSED.search(words):
             return ""
         return (
-            f"programs run as {self.name}, in the current directory if {self.name} may enter it, else in /: put the "
-            f"files that they open where {self.name} can read them, or choose another user with --run-as USER"
+            f'programs run as user "{self.name}", in the current directory if that user can enter it, otherwise in /: '
+            "put the files that they open where that user can read them, or choose another user with --run-as USER"
         )
 
     def grant_access(self, directory: Path) -> None:

@@ -39,11 +39,11 @@ def split_processors(pin: str) -> Processors:
     servers = tuple(cpu for cpu in usable if cpu not in clients)
     if not servers or not set(clients) <= set(usable):
         raise HostError(
-            "clients and servers cannot be pinned to these processors",
+            "pgbench and the servers cannot be pinned to these processors",
             slug="host-processors",
             where=f"--pin {pin}",
             found=f"usable processors: {', '.join(map(str, usable))}",
-            expected="one or more of these for the clients, and at least one left for the servers",
+            expected="one or more of these for pgbench, and at least one left for the servers",
             to_do=f"--pin {usable[0]}, or --pin off" if len(usable) > 1 else "--pin off",
         )
     return Processors(clients=clients, servers=servers)

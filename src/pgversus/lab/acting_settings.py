@@ -1,6 +1,6 @@
 """Check that the settings of each arm act in the sessions of its load.
 
-ALTER DATABASE or ALTER ROLE in a setup file, or SET in a script, may overrule a setting that is compared. Both arms
+ALTER DATABASE or ALTER ROLE in a setup file, or SET in a script, may override a setting that is compared. Both arms
 would then run with the same value, and the comparison would find no difference without a word.
 """
 
@@ -20,12 +20,12 @@ from pgversus.workload.sent_statements import settings_after
 Settings = Mapping[str, SettingValue]
 """Settings by name."""
 
-_OVERRULING = {
+_OVERRIDING = {
     "database": "ALTER DATABASE ... SET",
     "user": "ALTER ROLE ... SET",
     "database user": "ALTER ROLE ... IN DATABASE ... SET",
 }
-"""Statements that overrule the configuration of a server, by the source that pg_settings shows."""
+"""Statements that override the configuration of a server, by the source that pg_settings shows."""
 
 
 def session_settings(server: ArmServer) -> Settings:
@@ -43,10 +43,10 @@ def check_settings_in_sessions(comparison: Comparison, sessions: Sequence[Settin
         by_name = _by_lower_name(settings)
         for name, value in _requested(arm):
             found = by_name.get(name.lower())
-            statement = None if found is None else _OVERRULING.get(found.source)
+            statement = None if found is None else _OVERRIDING.get(found.source)
             # If the same value was set twice, it acts.
             if found is not None and statement is not None and found.value.lower() != value.lower():
-                raise _overruled(
+                raise _overridden(
                     arm, name, found.value, statement, f"remove {statement} from the setup file or the server"
                 )
 
@@ -65,7 +65,7 @@ def check_settings_in_scripts(
         for script in load.workload.scripts if names else ():
             for name, value in _after(script, load, target, names).items():
                 if value != before[name.lower()].value:
-                    raise _overruled(arm, name, value, script.name, f"remove SET {name} from {script.name}")
+                    raise _overridden(arm, name, value, script.name, f"remove SET {name} from {script.name}")
 
 
 def _after(script: Script, load: PgbenchLoad, target: Target, names: Sequence[str]) -> Mapping[str, str]:
@@ -85,11 +85,11 @@ def _requested(arm: Arm) -> Iterator[tuple[str, str]]:
         yield setting.name, setting.value
 
 
-def _overruled(arm: Arm, name: str, found: str, by: str, to_do: str) -> WorkloadError:
+def _overridden(arm: Arm, name: str, found: str, by: str, to_do: str) -> WorkloadError:
     requested = next(value for one, value in _requested(arm) if one == name)
     return WorkloadError(
-        "a setting is overruled in the sessions of the load",
-        slug="workload-setting-overruled",
+        "a setting is overridden in the sessions of the load",
+        slug="workload-setting-overridden",
         where=f"{name} = {value_without_secrets(name, requested)}, on {arm.label}",
         found=f"{value_without_secrets(name, found)}, set by {by}",
         expected="the requested value in every session, during every script",

@@ -137,7 +137,7 @@ def _measured(
     else:
         return None
     blocks = study.contexts[0].comparison.design.stopping_rule.last_look
-    progress.say(f"measuring what the plans of {one.label} account for, in {blocks} blocks: {one.restoration.text}")
+    progress.say(f"measuring the effect of the plans of {one.label} in {blocks} blocks: {one.restoration.text}")
     return measure(study, one.folder)
 
 

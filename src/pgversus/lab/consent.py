@@ -53,7 +53,7 @@ def _require(opened: OpenedStudy, ask: Ask | None) -> bool:
         return False
     if ask is None or not ask(opened):
         raise StudyError(
-            "this study requests more than managed servers and the files of its folder",
+            "this study requires access beyond managed servers and the files in its folder",
             slug="study-not-trusted",
             where=opened.study.file_name,
             found="\n".join(opened.access.lines),

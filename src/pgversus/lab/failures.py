@@ -85,18 +85,20 @@ def _wait_for(server: ArmServer, progress: Progress) -> None:
             if time.monotonic() >= end:
                 raise _away(server, error) from error
         if not has_said_so:
-            progress.say(f"{server.arm.label} is away; waiting for {_LONGEST_AWAY_S:.0f} s")
+            progress.say(
+                f"the connection to {server.arm.label} was lost; waiting up to {_LONGEST_AWAY_S:.0f} s for it to return"
+            )
             has_said_so = True
         time.sleep(_POLL_S)
 
 
 def _away(server: ArmServer, error: ServerError) -> ServerError:
     return ServerError(
-        "an external server has gone away during the run",
+        "the connection to an external server was lost during the run",
         slug="server-away",
         where=server.arm.label,
         found=error.found,
-        expected=f"a session within {_LONGEST_AWAY_S:.0f} s after a load failed on it",
+        expected=f"a successful connection within {_LONGEST_AWAY_S:.0f} s after a load failed on it",
         to_do=f"check that it runs; {WHAT_IS_KEPT}",
     )
 
@@ -104,10 +106,10 @@ def _away(server: ArmServer, error: ServerError) -> ServerError:
 def _host_failed(error: OSError, directory: Path) -> HostError:
     fault = error.strerror or str(error)
     return HostError(
-        "this host failed during the run",
+        "an error of the operating system ended the run",
         slug="host-failed",
         where=str(error.filename or directory),
         found=fault,
         expected="files that can be written and read, programs that can be started",
-        to_do=f"fix the cause of this fault of the host ({fault}); {WHAT_IS_KEPT}",
+        to_do=f"fix the cause ({fault}); {WHAT_IS_KEPT}",
     )

@@ -40,11 +40,11 @@ def named_builds(cache: Cache, names: Sequence[str]) -> list[CachedBuild]:
         if name not in builds:
             near = get_close_matches(name, builds, n=1)
             raise StudyError(
-                f'unknown server "{name}" in the cache',
+                f'"{name}" is not in the cache',
                 slug="cache-unknown-name",
                 where="pgversus servers",
                 found=f'"{name}"',
-                expected="a name shown by pgversus servers",
+                expected="the name of a server in the cache; pgversus servers also lists servers installed elsewhere",
                 to_do=f"did you mean {near[0]}?" if near else "list the servers with: pgversus servers",
             )
     return [builds[name] for name in dict.fromkeys(names)] if names else list(builds.values())

@@ -57,7 +57,10 @@ class PilotResult:
 
 
 _LACKS_TABLES = re.compile(r'relation "pgbench_(?:accounts|branches|history|tellers)" does not exist')
-_ADD_TABLES = "pgbench's tables were not created: add -i, and -s N for more than 100,000 accounts"
+_ADD_TABLES = (
+    "pgbench's tables were not created: add -i, and -s N for more than 100,000 accounts; in a study file, set scale in "
+    "[dataset]"
+)
 _FIX_SCRIPT = "this is pgbench's own message; fix the script, its data or its variables"
 
 
@@ -74,11 +77,11 @@ def run_pilot(arms: Sequence[ArmServer], loads: Sequence[PgbenchLoad], design: D
                 window = run_window(load, server.target, seconds, design.seed or 1)
         except TrialHungError as error:
             raise WorkloadError(
-                f"the first load hangs on {server.arm.label}",
+                f"the trial load did not finish in time on {server.arm.label}",
                 slug="workload-hangs",
                 where=f"{load.workload.name}, on {server.arm.label}",
                 found=str(error),
-                expected=f"transactions that end within {load.longest_s:.0f} s, this context's part of the budget",
+                expected=f"transactions that finish within {load.longest_s:.0f} s, this context's part of the budget",
                 to_do="find out what they wait for, or run the same command with a larger --budget",
             ) from error
         except TrialFailedError as error:
@@ -252,11 +255,11 @@ class LoadRunner:
         )
         if self._comparison.cache is CacheState.COLD:
             return ColdTrialRunner(self._servers, loads, preparation)
-        kind = _APPARATUS[preparation.design.window_kind]
+        kind = _RUNNERS[preparation.design.window_kind]
         return kind(self._servers, loads, preparation, prewarms=self._prewarms)
 
 
-_APPARATUS: Mapping[WindowKind, type[WarmTrialRunner]] = {
+_RUNNERS: Mapping[WindowKind, type[WarmTrialRunner]] = {
     WindowKind.RUN: WarmTrialRunner,
     WindowKind.TRANSACTIONS: TransactionRunner,
     WindowKind.SLICE: SliceRunner,

@@ -122,7 +122,7 @@ def check_same_builds(earlier: Mapping[str, Any], now: Mapping[str, Fact], folde
     for name, build in now.items():
         if name in before and before[name] != build:
             raise _another(
-                f"{name} is a different build than the one measured before",
+                f"{name} is a different build from the one measured before",
                 folder,
                 slug="store-other-build",
                 before=before[name],
@@ -153,7 +153,7 @@ def check_same_host(earlier: Mapping[str, Any], now: Fact, folder: Path) -> None
         names.append("memory_bytes")
     if names:
         raise _another(
-            "this is not the machine of the earlier blocks, and blocks of different machines are not mixed",
+            "this host did not measure the earlier blocks, and blocks from different hosts cannot be combined",
             folder,
             slug="store-other-host",
             before={name: before.get(name) for name in names},

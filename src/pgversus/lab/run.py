@@ -226,8 +226,8 @@ def _say_if_busy(others_share: float, progress: Progress) -> None:
     """Say so before anything is measured if others keep the host too busy; the user decides whether to continue."""
     if others_share > _BUSY:
         progress.say(
-            f"this host is too busy: other programs or guests use {percent(others_share)} of its processor time. "
-            "Verdicts take much longer or stay undecided. Ctrl-C ends the run"
+            f"warning: this host is busy: other programs or guests use {percent(others_share)} of its CPU time. "
+            "Verdicts may take much longer or remain undecided. Press Ctrl-C to end the run"
         )
 
 

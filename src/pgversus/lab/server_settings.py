@@ -59,7 +59,7 @@ def with_possible_settings(study: Study, ask: Ask) -> Study:
     if len(problems) == 1:
         raise problems[0]
     if problems:
-        count = f"{len(problems)} settings are not accepted"
+        count = f"{len(problems)} settings were rejected"
         raise StudyFileError(count, slug="study-settings", where=study.name, problems=tuple(problems))
     return _without_missing(study, answer) if study.skips_missing_settings else study
 
@@ -118,7 +118,7 @@ class _Refusal:
         else:
             to_do = "this is the server's own message; fix the name or the value"
         return StudyError(
-            "a server refuses a setting",
+            "a server rejected a setting",
             slug="study-setting-refused",
             where=f"{self.name} = {', '.join(self.values)}, on {', '.join(self.labels)}",
             found=self.answer.message,
@@ -196,5 +196,5 @@ def _same(name: str, *levels: str) -> StudyError:
         where=name,
         found=" and ".join(value_without_secrets(name, level) for level in levels),
         expected="levels that differ",
-        to_do="remove one of them; for an A/A comparison name the server twice",
+        to_do="remove one of them; for an A/A comparison, specify the server twice",
     )

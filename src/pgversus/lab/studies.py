@@ -257,7 +257,7 @@ def _shown(text: str) -> str:
 
 def _no_study(where: str, found: str) -> StudyError:
     return StudyError(
-        "the study file cannot be read",
+        "the study file could not be read",
         slug="study-no-file",
         where=_shown(where),
         found=found,

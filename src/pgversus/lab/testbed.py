@@ -291,12 +291,12 @@ def _check_external_servers(context: Context) -> None:
     arms = [arm.label for arm in context.comparison.arms if isinstance(arm.server, RunningServer)]
     if arms and context.comparison.workload.runs_once:
         raise StudyError(
-            "an operation changes its data, and those of an external server cannot be restored",
+            "operations change data, and pgversus cannot restore the data of an external server",
             slug="study-operation-running-server",
             where=", ".join(arms),
             found=context.comparison.workload.name,
             expected="servers that pgversus starts itself, on a fresh copy for each repetition",
-            to_do="name a version or a bin directory",
+            to_do="specify a version or a bin directory",
         )
     if arms and context.comparison.cache is CacheState.COLD:
         raise StudyError(
@@ -305,7 +305,7 @@ def _check_external_servers(context: Context) -> None:
             where=", ".join(arms),
             found='cache = "cold"',
             expected="servers that pgversus starts itself",
-            to_do='name a version or a bin directory, or set cache = "warm"',
+            to_do='specify a version or a bin directory, or set cache = "warm"',
         )
     if arms and context.comparison.dataset.full_statistics:
         raise StudyError(
@@ -314,5 +314,6 @@ def _check_external_servers(context: Context) -> None:
             where=", ".join(arms),
             found="full statistics requested",
             expected="servers that pgversus starts itself, on copies of its own",
-            to_do="remove it, or raise default_statistics_target on the servers and run ANALYZE on both",
+            to_do="omit --full-statistics (full_statistics in a study file), or raise default_statistics_target on "
+            "every server and run ANALYZE",
         )

@@ -71,7 +71,7 @@ def checked_root(entry: Any, where: str) -> Mapping[str, Any]:
         nodes += 1
         if depth > MOST_DEPTH or nodes > MOST_NODES:
             raise _malformed(
-                where, "more nodes than a plan can have", f"at most {MOST_NODES} nodes, at most {MOST_DEPTH} deep"
+                where, "more nodes than pgversus accepts", f"at most {MOST_NODES} nodes, at most {MOST_DEPTH} deep"
             )
         _check(node, path)
         below = node.get(_BELOW, [])
@@ -126,7 +126,7 @@ _CSV_FIELD = re.compile(r'"((?:[^"]++|"")*+)(?:"|\Z)')
 _OTHER_FORMAT = re.compile(r"\s*(?:<explain\b|- Plan:)")
 _MS_PER_S = 1000.0
 _CONTEXT, _WIDER_CONTEXT = 40, 1000
-_TOO_DEEP = "more levels than a plan can have"
+_TOO_DEEP = "more levels than pgversus accepts"
 _MOST_LEVELS = 2 * MOST_DEPTH + 10
 """Maximum nesting of lists and objects: two levels per node, and some around the plan and inside its last node."""
 _EXPECTED = "output of EXPLAIN (FORMAT JSON)"
@@ -167,7 +167,7 @@ def _documents(text: str, where: str) -> Iterator[Any]:
             raise _no_plan(where, _TOO_DEEP) from error
         except ValueError as error:
             # Python limits the digits of integers that it reads.
-            raise _no_plan(where, "a number of thousands of digits") from error
+            raise _no_plan(where, "a number with thousands of digits") from error
         if is_nested_deeper(value, _MOST_LEVELS):
             raise _no_plan(where, _TOO_DEEP)
         yield value

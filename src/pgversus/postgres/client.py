@@ -135,12 +135,12 @@ def check_login(client: Client, target: Target, label: str) -> None:
     if not finished.succeeded:
         name = client.user.name
         raise ServerError(
-            f"the server accepts you but rejects {name}, the user that psql and pgbench run as",
+            f'the server accepts you but rejects user "{name}", as whom psql and pgbench run',
             slug="server-refuses-user",
             where=label,
             found=finished.stderr.strip() or f"no connection within {_TIMEOUT_S:.0f} s",
-            expected=f"a server that {name} can connect to; your password for it is passed on",
-            to_do=f"give {name} its own keys and service files (sslkey, PGSERVICEFILE), connect with a password, or "
+            expected="a server that this user can connect to; your password for it is passed on",
+            to_do="give this user its own keys and service files (sslkey, PGSERVICEFILE), connect with a password, or "
             "specify a user who can connect with --run-as USER",
         )
 
@@ -198,6 +198,6 @@ def _no_pgbench(path: Path, found: str, user: ServerUser) -> BuildError:
         slug="build-bad-pgbench",
         where=str(path),
         found=found,
-        expected=f"pgbench {OLDEST_PGBENCH} or newer{'' if user.is_self else f' that {user.name} can run'}",
+        expected=f"pgbench {OLDEST_PGBENCH} or newer" + ("" if user.is_self else f' that user "{user.name}" can run'),
         to_do="omit --pgbench to use the one that comes with pgversus",
     )

@@ -65,7 +65,7 @@ def make_cluster(build: Build, directory: Path, user: ServerUser) -> Cluster:
             found=finished.stderr.strip() or f"exit code {finished.exit_code}",
             expected="a new cluster",
             to_do="check that the file system of the cache directory has free space and is writable for "
-            f"{user.name}, or set PGVERSUS_CACHE to a different directory",
+            f'user "{user.name}", or set PGVERSUS_CACHE to a different directory',
         )
     return Cluster(build=build, data_directory=data_directory, user=user)
 
@@ -110,7 +110,7 @@ def _run_or_fail(arguments: Sequence[str], target: Path) -> None:
     finished = run(arguments, ends_with_us=True)
     if not finished.succeeded:
         raise HostError(
-            "could not copy a cluster",
+            "a snapshot could not be copied",
             slug="host-copy",
             where=str(target),
             found=finished.stderr.strip(),

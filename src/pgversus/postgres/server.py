@@ -170,7 +170,7 @@ class Server:
 
     def _configuration(self, settings: Mapping[str, str]) -> Path:
         """Write a configuration file with additional settings, readable only by the server, and return its path."""
-        self._check_overruled(settings)
+        self._check_overridden(settings)
         included = self.cluster.data_directory / "postgresql.conf"
         lines = [f"include {quoted(str(included))}", *(f"{name} = {quoted(value)}" for name, value in settings.items())]
         file = self._log_file.with_suffix(".conf")
@@ -178,14 +178,14 @@ class Server:
         self.cluster.user.change_owner(file)
         return file
 
-    def _check_overruled(self, settings: Mapping[str, str]) -> None:
+    def _check_overridden(self, settings: Mapping[str, str]) -> None:
         """Raise ServerError if ALTER SYSTEM has set one of these, which would override the file."""
         automatic = self.cluster.data_directory / "postgresql.auto.conf"
         lines = automatic.read_text(encoding="utf-8", errors="replace").splitlines() if automatic.exists() else []
         names = {line.partition("=")[0].strip().lower() for line in lines}
-        overruled = [name for name in settings if name.lower() in names]
-        if overruled:
-            raise self._did_not_start(f"ALTER SYSTEM has also set {', '.join(overruled)} in the data directory")
+        overridden = [name for name in settings if name.lower() in names]
+        if overridden:
+            raise self._did_not_start(f"ALTER SYSTEM has also set {', '.join(overridden)} in the data directory")
 
     def _wait_until_ready(self, log_position: int) -> None:
         deadline = time.monotonic() + _START_TIMEOUT_S
@@ -228,5 +228,6 @@ class Server:
             where=", ".join(f"{name}={value}" for name, value in self.settings.items()) or "default settings",
             found=words,
             expected="a server that accepts connections",
-            to_do="check that this version supports the names and values given with --set",
+            to_do="check that this version supports the requested settings (--set, or [settings] and [factors] in a "
+            "study file)",
         )

@@ -209,7 +209,7 @@ def _parameters(uri: str) -> dict[str, Any]:
         raise _bad_uri(
             "a secret in a connection URI would be visible on the command line of pgbench",
             found=" and ".join(secrets),
-            to_do="remove it, and let the server accept a password or an unencrypted key",
+            to_do="remove it, and use password authentication or a client key without a passphrase",
         )
     return parameters
 
@@ -231,7 +231,7 @@ def _bad_uri(what: str, *, found: str, to_do: str) -> StudyError:
         what,
         slug="study-bad-uri",
         where="server postgresql://...",
-        found=f"{found} (not shown because it may contain a password)",
+        found=f"{found} (the URI is not shown, because it may contain a password)",
         expected="postgresql://user@host:port/database",
         to_do=to_do,
     )
@@ -243,8 +243,8 @@ def _failed(target: Target, error: psycopg.Error, *, what: str, slug: str) -> Se
         slug=slug,
         where=_place(target),
         found=str(error).strip(),
-        expected="a session" if slug == "server-connection" else "a result",
-        to_do="check the settings given with --set and the changes made by --setup"
+        expected="a successful connection" if slug == "server-connection" else "a result",
+        to_do="check the requested settings and the setup files"
         if target.is_ours
         else "try the same with psql as the same user",
     )

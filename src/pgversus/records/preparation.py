@@ -34,7 +34,7 @@ _LEAST_FIXED_PATIENCE_S = 15 * 60.0
 RUNNING_SERVER = "running server"
 """The origin of an external server."""
 _ORIGINS = {
-    RUNNING_SERVER: N_("running server"),
+    RUNNING_SERVER: N_("external server"),
     "bin directory": N_("bin directory"),
     "source": N_("source"),
 }

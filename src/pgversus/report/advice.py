@@ -129,15 +129,15 @@ def _more_time(group: Sequence[Judged], others_s: float) -> str:
         flags = f"{max_blocks_flag(most)} {flags}"
     if answer.comparison.design.precision is not None:
         return ngettext(
-            "The precision needs about {duration} more. Run again with {flags}.",
-            "{number} intervals need about {duration} more together. Run again with {flags}.",
+            "Reaching the precision takes about {duration} more. Run again with {flags}.",
+            "Narrowing {number} intervals takes about {duration} more in total. Run again with {flags}.",
             len(group),
             duration=duration(all_s),
             flags=flags,
         )
     return ngettext(
-        "A verdict needs about {duration} more. Run again with {flags}.",
-        "{number} verdicts need about {duration} more together. Run again with {flags}.",
+        "A verdict takes about {duration} more. Run again with {flags}.",
+        "{number} verdicts take about {duration} more in total. Run again with {flags}.",
         len(group),
         duration=duration(all_s),
         flags=flags,
@@ -169,7 +169,8 @@ def _less_noise(group: Sequence[Judged]) -> str:
 
 _NOISY_OF_FILE = N_("This host is currently too noisy for ±{share}. Stop other jobs or use a quieter machine.")
 _NOISY_OF_FLAGS = N_(
-    "This host is currently too noisy for ±{share}. Stop other jobs, use a quieter machine, or widen {option}."
+    "This host is currently too noisy for ±{share}. Stop other jobs, use a quieter machine, or use a larger "
+    "value of {option}."
 )
 
 
@@ -183,14 +184,17 @@ def _more_blocks(group: Sequence[Judged]) -> str:
     )
 
 
-_BLOCKS_FOR_VERDICT = N_("A verdict needs about {needed} blocks, but this study ends after {most}.")
-_BLOCKS_FOR_PRECISION = N_("The precision needs about {needed} blocks, but this study ends after {most}.")
+_BLOCKS_FOR_VERDICT = N_("A verdict takes about {needed} blocks, but this study ends after {most}.")
+_BLOCKS_FOR_PRECISION = N_("Reaching the precision takes about {needed} blocks, but this study ends after {most}.")
 
 
 def _smaller_precision(group: Sequence[Judged]) -> str:
     precision = group[0][0].comparison.design.precision
     assert precision is not None  # noqa: S101 - the condition of this obstacle
-    return _("The precision of ±{precision} was reached. A verdict needs a smaller one.", precision=percent(precision))
+    return _(
+        "The precision of ±{precision} was reached. A verdict needs a narrower interval: use a smaller --precision.",
+        precision=percent(precision),
+    )
 
 
 def _more_transactions(group: Sequence[Judged]) -> str:
@@ -221,7 +225,7 @@ def _resumption(group: Sequence[Judged]) -> str:
 
 
 def _other_design(_group: Sequence[Judged]) -> str:
-    return _("Run it again with more blocks, or with a wider margin if such a small difference does not matter.")
+    return _("Run it again with more blocks, or with a larger margin if such a small difference does not matter.")
 
 
 _ADVICE = {

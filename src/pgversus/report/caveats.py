@@ -46,13 +46,13 @@ SENTENCES = {
         "change the speed by a factor of up to 1.5: {parts}"
     ),
     "unequal-databases": N_(
-        "the databases of {baseline} and {contender} differ, which changes how fast text is compared and sorted: "
-        "{parts}"
+        "the databases of {baseline} and {contender} differ in encoding or collation, which changes the speed of "
+        "comparing and sorting text: {parts}"
     ),
     "unequal-settings": N_("{baseline} and {contender} also differ in settings: {settings}"),
     "unequal-indexes": N_("{baseline} and {contender} have different indexes: {indexes}"),
     "not-restarted": N_(
-        "{arms}: externally managed and not restarted, so the chance effects of a single start are part of the result"
+        "{arms}: external servers are not restarted, so the chance effects of a single start are part of the result"
     ),
     "worn-data": N_("{arms}: the load writes data, and each block started from the state that the previous block left"),
     "late-writes": N_(
@@ -82,8 +82,7 @@ SENTENCES = {
     ),
     "host-disturbed": N_("other programs used {share} of the CPU time in user mode during the windows of {arm}"),
     "disturbed-windows": N_(
-        "{number} windows of {arm} count although time was lost in them or other programs disturbed them: their blocks "
-        "were out of repetitions"
+        "{number} disturbed windows of {arm} were used, because their blocks had reached the limit of repetitions"
     ),
     "host-stolen": N_("the hypervisor gave {share} of the CPU time to other guests during the windows of {arm}"),
     "throttled": N_("a CPU limit throttled all processes during {share} of the windows of {arm}"),

@@ -267,10 +267,10 @@ def _in_order(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 _WHY = {
-    OverrideReason.NEW_SWITCH: N_("a switch that {old} does not have"),
+    OverrideReason.NEW_SWITCH: N_("a planner setting that {old} does not have"),
     OverrideReason.CHANGED_DEFAULT: N_("the default of {old}"),
-    OverrideReason.OTHER_VALUE: N_("as it is set on {old}"),
-    OverrideReason.SWITCH: N_("a switch available on both"),
+    OverrideReason.OTHER_VALUE: N_("the value on {old}"),
+    OverrideReason.SWITCH: N_("a planner setting available on both"),
     OverrideReason.MEMORY: N_("the same setting on both, but {new} needs a different amount of memory"),
 }
 _PLANNED = {

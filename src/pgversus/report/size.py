@@ -24,9 +24,9 @@ def open_size(answer: Answer, result: ContenderResult) -> str:
         return ""
     design, bounds = answer.comparison.design, result.interval
     if min(abs(bounds.low), abs(bounds.high)) >= design.log_margin:
-        return _("The direction is certain, the size is not.")
+        return _("The direction is known, but the size is not.")
     return _(
-        "The direction is certain, the size is not: it may be below the margin of {margin}.",
+        "The direction is known, but the size is not: it may be below the margin of {margin}.",
         margin=percent(design.margin),
     )
 

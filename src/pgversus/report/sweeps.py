@@ -182,13 +182,13 @@ def _found(found: Plateau, known: list[int], label: dict[int, str], margin: str)
         return _("{best} is the best: every other level is worse by more than {margin}.", best=best, margin=margin)
     if len(found.arms) == len(known):
         return _(
-            "No level is shown to be worse by more than {margin} than {best}, the best on average.",
+            "No level has been shown to be more than {margin} worse than {best}, the best on average.",
             best=best,
             margin=margin,
         )
     return _(
-        "{levels} are the best: none of them is shown to be worse by more than {margin} than {best}, the best on "
-        "average; every other level is.",
+        "{levels} are the best: none of them has been shown to be more than {margin} worse than {best}, the best on "
+        "average; all other levels have been.",
         levels=listed(_runs(found.arms, known, label)),
         best=best,
         margin=margin,

@@ -151,7 +151,7 @@ def _not_measured(
         )
     if restoration_of(changed, workload) is None:
         return _("The effect of the plans was not measured: no search was made for settings that restore them.")
-    return _("The effect of the plans was not measured: the run ended before that, or left it out.")
+    return _("The effect of the plans was not measured: the run ended before this step or skipped it.")
 
 
 def _with_exceptions(restored: str, answer: Answer, result: ContenderResult, changed: Sequence[ComparedPlans]) -> str:
@@ -285,8 +285,8 @@ def _share_of_time(found: Attribution) -> str:
     if share == percent(found.share.value):
         return ""
     return _(
-        "In time, plans account for {share}. This depends on the order of the two steps (plans are the second), the "
-        "share on the log scale does not.",
+        "In units of time, plans account for {share}. This share depends on the order of the two steps (plans come "
+        "second); the share on the log scale does not.",
         share=share,
     )
 

@@ -41,7 +41,7 @@ def smallest_difference(estimate: LogEstimate, rule: LookRule) -> float | None:
     """
     if not rule.may_look(estimate.n) or math.isnan(estimate.standard_error):
         return None
-    log = (rule.half_widths(estimate.n) + _DEVIATIONS) * estimate.standard_error
+    log = (rule.critical_value(estimate.n) + _DEVIATIONS) * estimate.standard_error
     return math.expm1(log) if log < _FARTHEST else None
 
 
@@ -205,7 +205,7 @@ def blocks_for_precision(result: ContenderResult, rule: LookRule, precision: flo
 
 
 def _longest(rule: LookRule) -> LookRule:
-    return look_rule(Design(max_blocks=MOST_BLOCKS), rule.comparisons)
+    return look_rule(Design(max_blocks=MOST_BLOCKS), rule.verdicts)
 
 
 def _contender(

@@ -115,7 +115,7 @@ class BlockModel:
         n = self.blocks + more
         inverse_rounds = self.inverse_rounds + more / rounds
         total = self.window_variance * inverse_rounds + self.start_variance * n
-        return rule.half_widths(n) * math.sqrt(total) / n
+        return rule.critical_value(n) * math.sqrt(total) / n
 
     def blocks_until(self, half_width: float, rounds: int, rule: LookRule) -> int | None:
         """Return the number of further blocks until the half width is reached; None if beyond the last look."""

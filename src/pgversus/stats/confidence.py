@@ -1,7 +1,7 @@
 """Intervals that keep 95 % confidence although they are checked after every block.
 
 A plain 95 % interval that is checked repeatedly, with a stop at the first good result, is wrong one time in five. Here
-the level of each look is so strict that over ALL looks of a study, and over all its comparisons, the interval misses
+the level of each look is so strict that over ALL looks of a study, and over all its verdicts, the interval misses
 the truth at most 5 % of the time. Checking early is then harmless.
 
 One interval supports all claims of a verdict: a wrong sign, a false difference and a false equivalence all mean that
@@ -19,7 +19,7 @@ from pgversus.study.metrics import Metric
 
 CONFIDENCE = 0.95
 
-# p*: the nominal two-sided level of one look, by the maximum number of blocks (columns) and the number of comparisons
+# p*: the nominal two-sided level of one look, by the maximum number of blocks (columns) and the number of verdicts
 # that share the 5 % (rows). Source: our own Monte Carlo with 4,000,000 sequences, benchmarks/calibrate_looks.py, which
 # prints this table.
 _CAPS = (10, 20, 30, 50, 100)
@@ -40,7 +40,7 @@ _ALPHAS: dict[int, tuple[float, ...]] = {
 _MOST_SIMULATED = max(_ALPHAS)
 
 
-# Beyond the table the level falls as a power of the number of comparisons. From one to fifty the exponent falls from
+# Beyond the table the level falls as a power of the number of verdicts. From one to fifty the exponent falls from
 # 1.2 to 1.12, towards the 1 of a single look, so 1.2 is conservative.
 _STEEPEST = 1.2
 
@@ -53,7 +53,7 @@ class LookRule:
     """Nominal two-sided error of one look."""
     first_look: int
     last_look: int
-    comparisons: int
+    verdicts: int
     """Number of verdicts that share the error of 5 %."""
 
     def may_look(self, n: int) -> bool:
@@ -65,42 +65,42 @@ class LookRule:
 
         All claims about them, over all verdicts, are then wrong at most 5 % of the time.
         """
-        comparisons = self.comparisons * quantities
+        verdicts = self.verdicts * quantities
         if self.first_look == self.last_look:
             alpha = self.alpha / quantities
         else:
-            alpha = sequential_alpha(self.last_look, comparisons)
-        return replace(self, alpha=alpha, comparisons=comparisons)
+            alpha = sequential_alpha(self.last_look, verdicts)
+        return replace(self, alpha=alpha, verdicts=verdicts)
 
-    def half_widths(self, n: int) -> float:
+    def critical_value(self, n: int) -> float:
         """Return the half width after n blocks in standard errors; infinite before the first look."""
         return critical_value(n, self.alpha) if self.may_look(n) else math.inf
 
 
-def look_rule(design: Design, comparisons: int) -> LookRule:
+def look_rule(design: Design, verdicts: int) -> LookRule:
     """Return the rule for a design, in a study whose verdicts share an error of 5 %.
 
-    A fixed number of blocks has one look, with Student's t at 5 % / comparisons (Bonferroni).
-    comparisons: number of contenders in all contexts, 1 or more, else ValueError.
+    A fixed number of blocks has one look, with Student's t at 5 % / verdicts (Bonferroni).
+    verdicts: number of contenders in all contexts, 1 or more, else ValueError.
     """
-    if comparisons < 1:
-        raise ValueError(f"{comparisons} comparisons: expected 1 or more")
+    if verdicts < 1:
+        raise ValueError(f"{verdicts} verdicts: expected 1 or more")
     rule = design.stopping_rule
-    alpha = (1 - CONFIDENCE) / comparisons if rule.looks_once else sequential_alpha(rule.last_look, comparisons)
-    return LookRule(alpha=alpha, first_look=rule.first_look, last_look=rule.last_look, comparisons=comparisons)
+    alpha = (1 - CONFIDENCE) / verdicts if rule.looks_once else sequential_alpha(rule.last_look, verdicts)
+    return LookRule(alpha=alpha, first_look=rule.first_look, last_look=rule.last_look, verdicts=verdicts)
 
 
-def sequential_alpha(max_blocks: int, comparisons: int) -> float:
-    """Return p* for the next larger limit and number of comparisons in the table, which is never less strict.
+def sequential_alpha(max_blocks: int, verdicts: int) -> float:
+    """Return p* for the next larger limit and number of verdicts in the table, which is never less strict.
 
     ValueError for more blocks than the table covers.
     """
     if max_blocks > _CAPS[-1]:
         raise ValueError(f"{max_blocks} blocks: expected at most {_CAPS[-1]}")
     column = next(i for i, cap in enumerate(_CAPS) if cap >= max_blocks)
-    if comparisons > _MOST_SIMULATED:
-        return float(_ALPHAS[_MOST_SIMULATED][column] * (_MOST_SIMULATED / comparisons) ** _STEEPEST)
-    row = min(k for k in _ALPHAS if k >= comparisons)
+    if verdicts > _MOST_SIMULATED:
+        return float(_ALPHAS[_MOST_SIMULATED][column] * (_MOST_SIMULATED / verdicts) ** _STEEPEST)
+    row = min(k for k in _ALPHAS if k >= verdicts)
     return _ALPHAS[row][column]
 
 
@@ -149,7 +149,7 @@ def interval(estimate: LogEstimate, rule: LookRule) -> Interval:
     """Return the interval of an estimate; unbounded if the rule allows no look or there is only one block."""
     if not rule.may_look(estimate.n) or math.isnan(estimate.standard_error):
         return UNBOUNDED
-    half = rule.half_widths(estimate.n) * estimate.standard_error
+    half = rule.critical_value(estimate.n) * estimate.standard_error
     return Interval(low=estimate.point - half, high=estimate.point + half)
 
 

@@ -318,8 +318,8 @@ def _ratios(pair: tuple[_Table, _Table], rule: LookRule, strict: LookRule) -> di
     points = logs.mean(axis=0)
     is_bounded = n > 1 and rule.may_look(n)
     errors = logs.std(axis=0, ddof=1) / math.sqrt(n) if is_bounded else np.full_like(points, math.inf)
-    half = rule.half_widths(n) * errors
-    sure = np.abs(points) > strict.half_widths(n) * errors
+    half = rule.critical_value(n) * errors
+    sure = np.abs(points) > strict.critical_value(n) * errors
     names = (pair[0].names[column] for column in np.flatnonzero(positive))
     with np.errstate(over="ignore"):
         columns = zip(*(np.exp(logs).tolist() for logs in (points, points - half, points + half)), strict=True)
@@ -357,7 +357,7 @@ def _excludes_zero(values: Numbers, events: float, rule: LookRule) -> bool:
     if n < 2 or not rule.may_look(n):  # noqa: PLR2004 - one value has no spread
         return False
     error = max(float(values.std(ddof=1)) / math.sqrt(n), mean / math.sqrt(events))
-    return mean > rule.half_widths(n) * error
+    return mean > rule.critical_value(n) * error
 
 
 FOREIGN = 0.10

@@ -70,7 +70,7 @@ def move_away(folder: Path, mark: str) -> Path | None:
 def unwritable(folder: Path, why: object) -> StoreError:
     """Return the error for a folder that cannot be written."""
     return StoreError(
-        "results cannot be written",
+        "results could not be written",
         slug="store-unwritable",
         where=str(folder),
         found=str(why),
@@ -82,7 +82,7 @@ def unwritable(folder: Path, why: object) -> StoreError:
 def unreadable(folder: Path, why: object) -> StoreError:
     """Return the error for results that are missing, damaged or of an unknown format."""
     return StoreError(
-        "results cannot be read",
+        "results could not be read",
         slug="store-unreadable",
         where=str(folder),
         found=str(why),

@@ -76,7 +76,7 @@ def requested_manner(manner: BuildManner, profile: str | None, system: str | Non
                 where=f"build {name}",
                 found=word,
                 expected=" or ".join(kind),
-                to_do="leave it out to use the default",
+                to_do="omit it to use the default",
             )
     return BuildManner(
         profile=BuildProfile(profile) if profile else manner.profile,

@@ -86,9 +86,9 @@ def counterfactual_study(
     )
     return replace(
         study,
-        name=f"{study.name}: what the plans of {new.label} account for",
-        title=f"What the plans of {new.label} account for",
-        question=f"What is the part of its plans in the difference between {old.label} and {new.label}?",
+        name=f"{study.name}: effect of the plans of {new.label}",
+        title=f"Effect of the plans of {new.label}",
+        question=f"How much of the difference between {old.label} and {new.label} is due to changed plans?",
         contexts=(Context(number=1, levels=context.levels, comparison=restored_comparison),),
         seed=design.seed,
         budget_s=design.budget_s,

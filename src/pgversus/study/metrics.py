@@ -43,7 +43,7 @@ class Metric(StrEnum):
     # p99 and the maximum are only reported: their estimates are too wide for a verdict in reasonable time
     # (docs/statistics.md, "Tail latency").
     LATENCY_P99 = "latency_p99_s", _Entry(label=N_("p99 latency"), short=N_("p99"), quantile=0.99)
-    LATENCY_MAX = "latency_max_s", _Entry(label=N_("max latency"), short=N_("max"))
+    LATENCY_MAX = "latency_max_s", _Entry(label=N_("maximum latency"), short=N_("max"))
     TIME = "time_s", _Entry(label=N_("time"), margin=0.05)
     """Total time of all steps of an operation, its only metric. A load has all the others."""
 

@@ -215,7 +215,7 @@ def _release(bare: str, text: str) -> tuple[Release, bool]:
             where=f"server {text}",
             found=bare,
             expected=f"{OLDEST_MAJOR} or newer",
-            to_do="name the bin directory of your own build",
+            to_do="specify the bin directory of your own build",
         )
     family = match["family"]
     release = Release(
@@ -240,7 +240,7 @@ def _family(name: str | None, text: str) -> BuildFamily | None:
             where=f"server {text}",
             found=name,
             expected=f"{', '.join(BuildFamily)} or {_FROM_SOURCE}",
-            to_do=f"leave it out ({text.partition(':')[2]}) to let pgversus choose one family for all arms",
+            to_do=f"omit it ({text.partition(':')[2]}) to let pgversus choose one family for all arms",
         ) from None
 
 
@@ -251,7 +251,7 @@ def _ready_made(text: str, family: BuildFamily) -> StudyError:
         where=f"server {text}",
         found=text,
         expected=f"a version that is built from source: {text.partition(':')[2]}",
-        to_do=f"leave {family}: out",
+        to_do=f"omit the prefix {family}:",
     )
 
 
@@ -262,7 +262,7 @@ def _secret_address() -> StudyError:
         where="server",
         found="an address with a user, a query or a fragment (not shown)",
         expected=f"https://host/path/postgresql-17.8.tar.bz2, followed by {_HASH_MARK}HASH at most",
-        to_do="download the tarball yourself and name the file: ./postgresql-17.8.tar.bz2",
+        to_do="download the tarball yourself and specify the file: ./postgresql-17.8.tar.bz2",
     )
 
 

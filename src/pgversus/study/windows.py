@@ -264,23 +264,25 @@ def check_windows(design: Design, *, rate: float | None, is_cold: bool) -> None:
         return
     least_s = least_window_s(rate)
     if design.window_kind is not WindowKind.RUN and (is_cold or rate is not None):
-        reason = "a window with a cold cache begins with a restart" if is_cold else "a rate takes time to be reached"
+        reason = (
+            "with a cold cache, every window begins with a restart" if is_cold else "pgbench needs time to reach a rate"
+        )
         raise StudyError(
-            f"windows are too short: {reason}",
+            f"the windows are too short: {reason}",
             slug="study-short-window",
             where=_requested(design),
             found='cache = "cold"' if is_cold else f"a rate of {rate:g} transactions per second",
             expected="windows of whole seconds",
-            to_do="--window 1s, or leave the length out to fit it to the load",
+            to_do="--window 1s, or omit the length, and pgversus fits it to the load",
         )
     if design.window_s < least_s:
         raise StudyError(
             "the windows are too short for the rate",
             slug="study-short-window",
             where=_requested(design),
-            found=f"{rate:g} transactions per second: some windows would hold none",
+            found=f"{rate:g} transactions per second: some windows would contain none",
             expected=f"at least {_TRANSACTIONS_UNDER_RATE} transactions per window",
-            to_do=f"windows of {least_s:g} s, or leave the length out to fit it to the load",
+            to_do=f"windows of {least_s:g} s, or omit the length, and pgversus fits it to the load",
         )
 
 
@@ -295,10 +297,10 @@ def check_budget(design: Design, arms: int) -> None:
     least_s = arms * design.measured_s_per_block
     if least_s > design.stopping_rule.budget_s:
         raise StudyError(
-            "the budget ends before the first block",
+            "the budget is too short for one block",
             slug="study-hopeless-budget",
             where=f"a budget of {design.budget_s:g} s",
             found=f"{arms} arms with {design.rounds} windows of {design.window_s:g} s each: {least_s:g} s of load",
-            expected=f"time for {FIRST_LOOK} blocks, after which the first check is made",
+            expected=f"time for at least {FIRST_LOOK} blocks, because the first check follows block {FIRST_LOOK}",
             to_do=f"--budget {math.ceil(2 * FIRST_LOOK * least_s / 60)}m, or shorter or fewer windows",
         )

@@ -198,7 +198,7 @@ def find_builtin(text: str) -> str:
             where=f"-b {text}",
             found=f'"{text}"',
             expected=", ".join(BUILTIN_SCRIPTS),
-            to_do="give the name of a built-in script, or an unambiguous prefix",
+            to_do="specify the name of a built-in script, or an unambiguous prefix",
         )
     return found[0]
 

@@ -267,7 +267,7 @@ def _run_program(step: Step, target: Target, environment: OperationEnvironment, 
     if program is None:
         raise TrialFailedError(f"program not found in {path}; relative paths start in a directory created for the run")
     if not may_execute(user, program):
-        raise TrialFailedError(f"{user.name}, the user that programs run as, may not execute {program}")
+        raise TrialFailedError(f'programs run as user "{user.name}", who is not permitted to execute {program}')
     begin = time.perf_counter()
     try:
         finished = run(

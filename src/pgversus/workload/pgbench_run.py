@@ -150,8 +150,8 @@ def check_end(finished: Finished, limit_s: float) -> None:
     """Raise TrialFailedError with pgbench's message if it failed or took longer than limit_s."""
     if finished.timed_out:
         raise TrialHungError(
-            f"pgbench did not finish within {limit_s:.0f} s and was terminated: a transaction waits for a lock or is "
-            "far slower than all earlier ones"
+            f"pgbench did not finish within {limit_s:.0f} s and was terminated: a transaction may be waiting for "
+            "a lock, or be far slower than all earlier ones"
         )
     if not finished.succeeded:
         raise TrialFailedError(_why(finished))
@@ -239,7 +239,7 @@ def _keep(file: Path, user: ServerUser, place: Path, *, stale: str) -> None:
             shutil.copyfileobj(log, kept)
     except OSError as error:
         raise StoreError(
-            "a transaction log cannot be stored",
+            "a transaction log could not be stored",
             slug="store-unwritable",
             where=str(place.parent),
             found=error.strerror or str(error),

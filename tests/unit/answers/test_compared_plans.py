@@ -29,7 +29,7 @@ def test_each_contender_is_compared_with_the_baseline() -> None:
     assert (plan_warnings(found), found.unlike) == ([], ())
     assert [override_text(one) for one in found.compared] == [
         "",
-        "with enable_x = off (a switch that 16 does not have), 18 uses the plan of 16",
+        "with enable_x = off (a planner setting that 16 does not have), 18 uses the plan of 16",
     ]
 
 

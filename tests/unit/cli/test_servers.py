@@ -104,7 +104,7 @@ def test_snapshots_are_not_servers(cache: Cache) -> None:
     assert ended.exception.slug == "cache-unknown-name"
     assert (cache.snapshots / recipe().key).is_dir()
     typed("remove", "zonky-17.8", "wheel-17.8")
-    assert typed("verify").stdout == "no server is in the cache\n"
+    assert typed("verify").stdout == "no servers in the cache\n"
     assert "pgversus servers install" in typed().stdout
 
 
@@ -119,7 +119,7 @@ def test_a_bin_directory_needs_no_installation(cache: Cache, monkeypatch: pytest
 @pytest.mark.usefixtures("cache")
 def test_external_servers_are_neither_installed_nor_built(command: str) -> None:
     ended = typed(command, "postgresql:///x")
-    assert "a running server cannot be installed or built" in str(ended.exception)
+    assert "an external server cannot be installed or built" in str(ended.exception)
 
 
 @pytest.mark.usefixtures("cache")

@@ -370,8 +370,8 @@ def test_the_order_is_random_and_follows_from_the_seed() -> None:
 @pytest.mark.parametrize(
     ("margin", "budget_s", "words"),
     [
-        (0.0001, 1e6, "100 blocks of a context, the most that are measured, are too few"),
-        (0.003, 120.0, "more are needed, and 48 s are left"),
+        (0.0001, 1e6, "the limit of 100 blocks per context is too low"),
+        (0.003, 120.0, "more needed, 48 s left"),
         (0.02, 1e6, None),
     ],
 )

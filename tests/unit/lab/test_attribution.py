@@ -298,7 +298,7 @@ def test_a_damaged_attribution_leaves_the_verdict_readable(tmp_path: Path) -> No
     attribute(study(), tmp_path, Measuring(), NoProgress())
     (attribution_folder(tmp_path, 1, 1) / FILE_NAME).write_bytes(b"no database")
     (one,) = read_answer(tmp_path).answers
-    assert "results cannot be read" in one.attributed[1].failure
+    assert "results could not be read" in one.attributed[1].failure
     # A run does not fail either.
     assert attribute(study(), tmp_path, Measuring(), NoProgress()) == {}
 

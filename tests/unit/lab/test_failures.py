@@ -35,8 +35,8 @@ def test_failing_system_calls_are_failures_of_the_host(tmp_path: Path) -> None:
     broken = ended_by(OSError(errno.EIO, "Input/output error", "/x/log.1"), tmp_path)
     assert (broken.slug, broken.where, broken.found) == ("host-failed", "/x/log.1", "Input/output error")
     for error in (full, broken):
-        assert "run the same pgversus run again to resume" in error.to_do
-        assert "pgversus compare would start over" in error.to_do
+        assert "repeat the pgversus run command to resume" in error.to_do
+        assert "pgversus compare cannot resume" in error.to_do
 
 
 def test_a_real_full_device_is_recognised(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_without_such_a_message_the_file_system_is_checked(tmp_path: Path, monke
 def test_other_failures_are_passed_on_unchanged(tmp_path: Path) -> None:
     for error in (
         DatasetError("the setup file failed", slug="dataset-load-failed", found="ERROR:  division by zero"),
-        StoreError("results cannot be written", slug="store-unwritable", found="No space left on device"),
+        StoreError("results could not be written", slug="store-unwritable", found="No space left on device"),
         HostError("could not copy a cluster", slug="host-copy", found="No space left on device"),
         TrialFailedError("ERROR:  canceling statement due to statement timeout"),
     ):

@@ -72,7 +72,7 @@ def amounts(*levels: str) -> Answer:
 
 def test_two_arms_under_one_load_show_tps_latency_ratio_interval_verdict_and_published_values() -> None:
     text = written(single(answer(steady(1.1), comparison(workload=LOAD)), published=FIGURES))
-    assert "| server | tps | average latency | ratio of tps | 95 % CI | verdict | published | published ratio |" in text
+    assert "| server | tps | mean latency | ratio of tps | 95 % CI | verdict | published | published ratio |" in text
     (baseline, _), (contender, distribution) = cells(text, "16.12")[1:3], cells(text, "17.8")[1:3]
     assert baseline[1:] == ["1 000", "1 ms", "", "", "baseline", "100", "", ""]
     assert contender[1:] == ["1 100", "909 µs", "1.1", "\\[1.09, 1.11\\]", "faster", "110", "1.1", "agrees"]

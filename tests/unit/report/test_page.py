@@ -325,8 +325,8 @@ def test_a_study_without_measurements_is_not_valid(failed: bool) -> None:  # noq
         (("faster",), "valid"),
         (("undecided",), "undecided"),
         (("faster", "undecided"), "partly undecided"),
-        (("faster", "mixed_builds"), "with caution"),
-        (("undecided", "invalid"), "with caution"),
+        (("faster", "mixed_builds"), "caution"),
+        (("undecided", "invalid"), "caution"),
     ],
 )
 def test_nothing_undecided_has_the_badge_valid(names: tuple[str, ...], badge: str) -> None:

@@ -41,12 +41,12 @@ def test_a_certain_direction_of_uncertain_size_is_stated() -> None:
     of = cases.faster_of_open_size()
     assert verdict(of) is Verdict.FASTER
     (flags,) = re.findall(
-        r"The direction is certain, the size is not: it may be below the margin of 2\.0 %\. "
+        r"The direction is known, but the size is not: it may be below the margin of 2\.0 %\. "
         r"To measure the size, run again with (.*) \(about .*\)\.$",
         sentence(of),
     )
     assert flags.startswith("--precision 1%")
-    assert "The direction is certain" not in sentence(cases.faster())
+    assert "The direction is known" not in sentence(cases.faster())
 
 
 def around(middle: float, spread: float, blocks: int = 8, **design: object) -> Answer:
@@ -59,7 +59,7 @@ def around(middle: float, spread: float, blocks: int = 8, **design: object) -> A
     )
 
 
-WIDE = "The direction is certain, the size is not."
+WIDE = "The direction is known, but the size is not."
 # The half width after 8 blocks is 1.58 times the spread of these blocks.
 
 
@@ -111,7 +111,7 @@ def test_no_precision_is_advised_that_this_host_cannot_reach() -> None:
 def test_a_missed_precision_is_stated_with_the_width_that_was_reached() -> None:
     text = sentence(cases.imprecise())
     assert "The precision of ±1.0 % was not reached: the interval is ±2.3 %." in text
-    assert re.search(r"The precision needs about .* more\. Run again with --budget \d+m\.$", text)
+    assert re.search(r"Reaching the precision takes about .* more\. Run again with --budget \d+m\.$", text)
     assert "--precision" not in text
 
 
@@ -128,19 +128,22 @@ def test_a_reached_precision_ends_all_talk_of_the_size() -> None:
     assert "faster" in text
     assert text.endswith("8 blocks, 5 min 52 s.")
     undecided = sentence(around(0.01, 0.01, precision=0.03))
-    assert undecided.endswith("The precision of ±3.0 % was reached. A verdict needs a smaller one.")
+    assert undecided.endswith(
+        "The precision of ±3.0 % was reached. A verdict needs a narrower interval: use a smaller --precision."
+    )
 
 
 def test_a_precision_that_is_too_fine_for_the_host_is_called_so() -> None:
     text = sentence(around(0.3, 0.3, precision=0.001))
     assert text.endswith(
-        "This host is currently too noisy for ±0.10 %. Stop other jobs, use a quieter machine, or widen --precision."
+        "This host is currently too noisy for ±0.10 %. Stop other jobs, use a quieter machine, or use a larger "
+        "value of --precision."
     )
 
 
 def test_a_study_that_ends_before_its_precision_states_the_blocks_it_needs() -> None:
     of = replace(around(0.3, 0.05, precision=0.05, max_blocks=9), is_from_file=True)
-    assert re.search(r"The precision needs about \d+ blocks, but this study ends after 9\.$", sentence(of))
+    assert re.search(r"Reaching the precision takes about \d+ blocks, but this study ends after 9\.$", sentence(of))
 
 
 def test_an_unknown_size_over_many_powers_of_ten_is_stated() -> None:
@@ -161,7 +164,7 @@ def test_undecided_states_the_excluded_size_and_the_blocks_needed() -> None:
     text = sentence(cases.undecided())
     assert text.startswith("Undecided: 17.8 vs 16.12, tps ")
     assert "If there is a difference, it is below " in text
-    assert "A verdict needs about " in text
+    assert "A verdict takes about " in text
     assert "Run again with --budget " in text
 
 
@@ -245,7 +248,7 @@ def test_undecided_contenders_of_one_comparison_have_one_budget() -> None:
     first, second, advice = answer_sentences(of)
     assert first.startswith("Undecided: 17.8")
     assert second.startswith("Undecided: 18.6")
-    assert re.fullmatch(r"2 verdicts need about .* more together\. Run again with --budget \d+m\.", advice)
+    assert re.fullmatch(r"2 verdicts take about .* more in total\. Run again with --budget \d+m\.", advice)
 
 
 def test_invalid_applies_only_to_that_contender() -> None:

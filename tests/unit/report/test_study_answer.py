@@ -60,7 +60,7 @@ def test_undecided_verdicts_have_one_budget_for_all_of_them() -> None:
     (single,) = study_sentences(of(cases.undecided()))
     *_first, advice = study_sentences(of(cases.undecided(), cases.undecided(), cases.faster()))
     assert advice.startswith(
-        "workload=w1 load=c4, workload=w2 load=c4: 2 verdicts are undecided. 2 verdicts need about "
+        "workload=w1 load=c4, workload=w2 load=c4: 2 verdicts are undecided. 2 verdicts take about "
     )
     assert budget(advice) > budget(single)
 
@@ -75,7 +75,7 @@ def test_contexts_that_were_not_reached_are_part_of_the_budget() -> None:
 
 def test_verdicts_with_other_needs_have_other_advice() -> None:
     text = " ".join(study_sentences(of(cases.undecided(), cases.hopeless())))
-    assert "workload=w1 load=c4: 1 verdict is undecided. A verdict needs about " in text
+    assert "workload=w1 load=c4: 1 verdict is undecided. A verdict takes about " in text
     assert "workload=w2 load=c4: 1 verdict is undecided. This host is currently too noisy" in text
 
 

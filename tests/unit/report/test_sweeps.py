@@ -206,8 +206,8 @@ def levels_at(*rates: float) -> Answer:
 
 
 OTHERS = (
-    "are the best: none of them is shown to be worse by more than 2.0 % than 16MB, the best on average; every other "
-    "level is."
+    "are the best: none of them has been shown to be more than 2.0 % worse than 16MB, the best on average; all other "
+    "levels have been."
 )
 
 
@@ -217,7 +217,7 @@ OTHERS = (
         ((1000, 1500, 1000, 1000, 1000), "4MB is the best: every other level is worse by more than 2.0 %."),
         (
             (1001, 1000, 1000, 1000, 1000),
-            "No level is shown to be worse by more than 2.0 % than 1MB, the best on average.",
+            "No level has been shown to be more than 2.0 % worse than 1MB, the best on average.",
         ),
         (
             (1000, 1490, 1500, 1495, 1000),
@@ -237,4 +237,4 @@ def test_only_levels_that_are_shown_to_be_worse_are_not_among_the_best(rates: Se
 def test_a_level_whose_verdict_is_equivalent_is_among_the_best() -> None:
     one = levels_at(1010, 1000, 1005)
     assert {result.verdict for result in one.analysis.results} == {Verdict.EQUIVALENT}
-    assert plateau_sentence(one).startswith("No level is shown to be worse by more than 2.0 %")
+    assert plateau_sentence(one).startswith("No level has been shown to be more than 2.0 % worse")

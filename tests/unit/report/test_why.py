@@ -86,7 +86,7 @@ def test_the_parts_are_stated_as_factors_and_as_time_per_transaction() -> None:
     )
     assert "Plans account for 98.0 % of the change on the log scale (95 % CI 93.0 % to 103 %)" in reported
     assert "Per transaction: 56.8 ms saved by plans, 58 ms saved in total" in reported
-    assert "In time, plans account for 99.0 %. This depends on the order of the two steps" in reported
+    assert "In units of time, plans account for 99.0 %. This share depends on the order of the two steps" in reported
     assert "other changes make no difference that matters" in reported
     assert reported.endswith("The measurement took 1 min 1 s.")
 
@@ -99,7 +99,7 @@ def test_the_parts_are_stated_as_factors_and_as_time_per_transaction() -> None:
             cases.faster(),
             UNDONE,
             None,
-            "The effect of the plans was not measured: the run ended before that, or left it out.",
+            "The effect of the plans was not measured: the run ended before this step or skipped it.",
         ),
         (
             cases.faster(),

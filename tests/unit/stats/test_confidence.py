@@ -98,7 +98,7 @@ def test_the_interval_is_centred_on_the_point(point: float, error: float, n: int
     rule = look_rule(Design(), 1)
     found = interval(LogEstimate(point=point, standard_error=error, n=n), rule)
     assert found.low <= point <= found.high
-    assert found.half_width == pytest.approx(rule.half_widths(n) * error, abs=1e-12)
+    assert found.half_width == pytest.approx(rule.critical_value(n) * error, abs=1e-12)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
@@ -152,20 +152,20 @@ def test_critical_values_match_scipys_student_t(n: int, alpha: float) -> None:
 
 @pytest.mark.parametrize(("n", "expected"), PRINTED.items())
 def test_critical_values_of_one_comparison_match_the_method(n: int, expected: float) -> None:
-    assert look_rule(Design(), 1).half_widths(n) == pytest.approx(expected, abs=0.02)
+    assert look_rule(Design(), 1).critical_value(n) == pytest.approx(expected, abs=0.02)
 
 
 def test_the_rule_allows_no_look_before_the_first() -> None:
     rule = look_rule(Design(), 1)
     assert rule.first_look == FIRST_LOOK == 4
     assert [rule.may_look(n) for n in (1, 3, 4, 100)] == [False, False, True, True]
-    assert rule.half_widths(3) == math.inf
-    assert math.isfinite(rule.half_widths(4))
+    assert rule.critical_value(3) == math.inf
+    assert math.isfinite(rule.critical_value(4))
 
 
 def test_critical_values_fall_with_the_number_of_blocks() -> None:
     rule = look_rule(Design(), 1)
-    widths = [rule.half_widths(n) for n in range(FIRST_LOOK, MOST_BLOCKS + 1)]
+    widths = [rule.critical_value(n) for n in range(FIRST_LOOK, MOST_BLOCKS + 1)]
     assert all(later < earlier for earlier, later in itertools.pairwise(widths))
 
 
@@ -202,18 +202,18 @@ def test_a_cap_between_two_columns_uses_the_stricter(cap: int, stricter: int) ->
 def test_a_fixed_design_is_plain_student_t_shared_by_its_comparisons(blocks: int, comparisons: int) -> None:
     rule = look_rule(Design(fixed_blocks=blocks), comparisons)
     assert rule.first_look == rule.last_look == blocks
-    assert rule.half_widths(blocks) == pytest.approx(float(student_t.isf(0.025 / comparisons, blocks - 1)), rel=1e-9)
+    assert rule.critical_value(blocks) == pytest.approx(float(student_t.isf(0.025 / comparisons, blocks - 1)), rel=1e-9)
     assert not rule.may_look(blocks - 1)
 
 
 def test_the_last_look_is_the_cap_of_the_design() -> None:
-    assert look_rule(Design(max_blocks=20), 3) == LookRule(alpha=0.00247, first_look=4, last_look=20, comparisons=3)
+    assert look_rule(Design(max_blocks=20), 3) == LookRule(alpha=0.00247, first_look=4, last_look=20, verdicts=3)
 
 
 @pytest.mark.parametrize("design", [Design(), Design(fixed_blocks=10)])
 @pytest.mark.parametrize("comparisons", [-1, 0])
-def test_too_few_comparisons_are_rejected(design: Design, comparisons: int) -> None:
-    with pytest.raises(ValueError, match="comparisons"):
+def test_too_few_verdicts_are_rejected(design: Design, comparisons: int) -> None:
+    with pytest.raises(ValueError, match="verdicts"):
         look_rule(design, comparisons)
 
 
@@ -240,7 +240,7 @@ def any_look_error(rng: np.random.Generator, rule: LookRule, comparisons: int, s
     with np.errstate(divide="ignore", invalid="ignore"):
         error = np.sqrt(np.maximum(squares / n - mean**2, 0) / (n - 1))
     looks = slice(rule.first_look - 1, rule.last_look)
-    widths = np.array([rule.half_widths(int(i)) for i in n[looks]])
+    widths = np.array([rule.critical_value(int(i)) for i in n[looks]])
     missed = np.abs(mean[:, :, looks]) > widths * error[:, :, looks]
     return float(missed.any(axis=(1, 2)).mean())
 
@@ -271,5 +271,5 @@ def test_sixty_quantities_respect_the_error_rate(
     for n in range(rule.first_look, rule.last_look + 1):
         seen = noise[:, :, :n]
         errors = seen.std(axis=2, ddof=1) / n**0.5
-        wrong |= (np.abs(seen.mean(axis=2)) > rule.half_widths(n) * errors).any(axis=1)
+        wrong |= (np.abs(seen.mean(axis=2)) > rule.critical_value(n) * errors).any(axis=1)
     assert wrong.mean() <= 0.05 + 3 * (0.05 * 0.95 / studies) ** 0.5

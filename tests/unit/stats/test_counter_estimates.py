@@ -124,7 +124,7 @@ def test_vacuum_counters_are_only_tested_if_reported() -> None:
     of_load = len(COUNTERS) - len(REPORTED_BY_VACUUM)
     n = 5
     # In between: certain among the counters of a load, but not among all counters.
-    errors = sum(RULE.shared_by(quantities).half_widths(n) for quantities in (of_load, len(COUNTERS))) / 2
+    errors = sum(RULE.shared_by(quantities).critical_value(n) for quantities in (of_load, len(COUNTERS))) / 2
     steps = np.array([-2.0, -1.0, 0.0, 1.0, 2.0]) / 1000
     logs = steps + errors * steps.std(ddof=1) / np.sqrt(n)
     load = blocks(*[[{"wal_bytes": 1.0}, {"wal_bytes": value}] for value in np.exp(logs).tolist()])

@@ -96,7 +96,7 @@ def test_the_smallest_difference_is_detected_with_80_percent_power() -> None:
     assert smallest is not None
     draws = rng.normal(np.log1p(smallest), 0.02, (4000, 10))
     errors = draws.std(axis=1, ddof=1) / np.sqrt(10)
-    seen = np.mean(draws.mean(axis=1) - RULE.half_widths(10) * errors > 0)
+    seen = np.mean(draws.mean(axis=1) - RULE.critical_value(10) * errors > 0)
     # By the normal distribution; Student's t would give a slightly lower power.
     assert POWER - 0.08 < seen < POWER + 0.03
 

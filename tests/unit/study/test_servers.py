@@ -254,7 +254,7 @@ def test_ready_made_builds_reject_options(text: str) -> None:
     family, _, version = text.partition(":")
     assert (caught.value.slug, caught.value.found) == ("study-ready-made", text)
     assert version in caught.value.expected
-    assert caught.value.to_do == f"leave {family}: out"
+    assert caught.value.to_do == f"omit the prefix {family}:"
 
 
 @pytest.mark.parametrize(

@@ -242,8 +242,8 @@ _HOW = N_(
     "interval includes both zero difference and a difference that matters."
 )
 _HOW_WHERE_RUNNING = N_(
-    "A ratio is the contender divided by {baseline}, from blocks in which all servers are measured in turn. Servers "
-    "that were already running are never restarted. The intervals hold for all verdicts of this study together. "
+    "A ratio is the contender divided by {baseline}, from blocks in which all servers are measured in turn. "
+    "External servers are never restarted. The intervals hold for all verdicts of this study together. "
     "Undecided means that the interval includes both zero difference and a difference that matters."
 )
 

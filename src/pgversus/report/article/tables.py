@@ -31,7 +31,7 @@ def pair_tables(case: Case, known: Published) -> Iterator[str]:
     """Yield throughput, mean latency and ratio; then the number of transactions and their latencies."""
     (one,) = case.answers
     ratios = ratio_heads(one.analysis.metric)
-    heads = (_("server"), _("tps"), _("average latency"), *ratios, *published_heads())
+    heads = (_("server"), _("tps"), _("mean latency"), *ratios, *published_heads())
     rows = [
         (
             arm.label,

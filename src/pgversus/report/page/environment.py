@@ -149,8 +149,8 @@ _BLOCK_OF_OURS = N_(
 )
 _BLOCK_OF_OTHERS = N_(
     "A block is the unit of evidence. In each block, every arm is measured within a short time, in random order. "
-    "Drift on the host affects all arms of a block alike and cancels out in their ratio. Servers that were already "
-    "running are neither restarted nor given fresh data, so the chance effects of a single start are present in all "
+    "Drift on the host affects all arms of a block alike and cancels out in their ratio. External servers "
+    "are neither restarted nor given fresh data, so the chance effects of a single start are present in all "
     "blocks."
 )
 _OPERATION = N_("In each block, every arm performs the operation once. The client measures the time.")
@@ -159,7 +159,7 @@ _RATIO = N_(
     "interval over blocks, on the log scale."
 )
 _VERDICTS = N_(
-    "faster, slower: the interval excludes zero difference, so the direction is certain. equivalent: the whole "
+    "faster, slower: the interval excludes zero difference, so the direction is known. equivalent: the whole "
     "interval lies within the margin of {margin}, which was set in advance. undecided: neither is known; the interval "
     "shows how large a difference is still possible. invalid: trials failed repeatedly, so there is no result."
 )

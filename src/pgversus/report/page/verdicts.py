@@ -77,7 +77,7 @@ def validity_badge(answer: Answer, result: ContenderResult) -> ValidityBadge:
     """Return the badge of one verdict, with the reasons for caution."""
     badge = _badge(validity(answer, result))
     reasons = [_(_DOUBTS[doubt]) for doubt in doubts(answer, result)]
-    return replace(badge, word=_("with caution: {reasons}", reasons=listed(reasons))) if reasons else badge
+    return replace(badge, word=_("caution: {reasons}", reasons=listed(reasons))) if reasons else badge
 
 
 def study_badge(answer: StudyAnswer) -> ValidityBadge:
@@ -101,7 +101,7 @@ _BADGES = {
     Validity.VALID: ("valid", "✔", N_("valid")),
     Validity.UNDECIDED: ("undecided", "?", N_("undecided")),
     Validity.PARTLY_UNDECIDED: ("undecided", "?", N_("partly undecided")),
-    Validity.CAUTION: ("caution", "⚠", N_("with caution")),
+    Validity.CAUTION: ("caution", "⚠", N_("caution")),
     Validity.INVALID: ("invalid", "✖", N_("invalid")),
 }
 

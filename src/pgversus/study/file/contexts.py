@@ -57,7 +57,7 @@ def choices_of(table: schema.DesignTable | None, problems: Problems, *, seed: in
         slug="study-two-designs",
         found="blocks with budget, max_blocks or precision",
         expected="one of them",
-        to_do="remove blocks to stop when the answer is known",
+        to_do="remove blocks to stop as soon as the verdict is known",
     )
     problems.add(("design", "blocks"), error)
     return replace(choices, fixed_blocks=None)
@@ -211,7 +211,7 @@ def _check(
         combination, fixed = headless[0]
         where = " ".join(f"{name}={level}" for name, level in _named_levels(plan, fixed)) or "the study"
         baseline = factor.levels[plan.baseline].label
-        others = f" and {len(headless) - 1} others" if len(headless) > 1 else ""
+        others = f" and {len(headless) - 1} more" if len(headless) > 1 else ""
         problems.add(
             plan.selection.excluding(combination),
             StudyError(

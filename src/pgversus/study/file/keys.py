@@ -63,7 +63,7 @@ class Contents:
                 self._known[name] = self._read(name)
             except OSError as error:
                 raise StudyError(
-                    f"the file {shown(name)} cannot be read",
+                    f"the file {shown(name)} could not be read",
                     slug="study-no-file",
                     found=error.strerror or str(error),
                     expected="a regular file",

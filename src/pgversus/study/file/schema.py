@@ -92,7 +92,7 @@ class FactorsTable(Table):
     extension's setting, because it contains a dot: `"auto_explain.log_timing" = ["on", "off"]`.
 
     `[factors.variables]` is a table of variables, each of which is a factor. Its levels are passed to the scripts of
-    every load (`-D`) and to the files in `prepare` of every operation. Refer to a variable like to any other factor:
+    every load (`-D`) and to the files in `prepare` of every operation. Refer to a variable as to any other factor:
     `compare = "dead"`, and `dead = 70` in `[[exclude]]`. A variable must not have the name of a setting in the file or
     of one of the factors above.
     """
@@ -240,7 +240,7 @@ class DatasetTable(Table):
         example="CREATE INDEX ON pgbench_accounts (bid);",
     )
     full_statistics: StrictBool | None = _key(
-        "whether to analyze tables with the largest statistics target, so that different samples do not lead to "
+        "whether to run ANALYZE with the largest statistics target, so that different samples do not lead to "
         "different plans",
         default="`false`",
         example=True,
@@ -280,13 +280,13 @@ class DesignTable(Table):
         example="latency_p95",
     )
     margin: Quantity | None = _key(
-        "the smallest relevant difference, in percent",
+        "the smallest difference that matters, in percent",
         default="`2%`; `5%` for `latency_p95` and `time`",
         example="3%",
     )
     precision: Quantity | None = _key(
-        "measure until the 95 % interval is this narrow, plus or minus percent, even after the verdict is known; "
-        "excludes `blocks`",
+        "measure until the 95 % interval extends at most this many percent to each side, even after the verdict is "
+        "known; cannot be combined with `blocks`",
         default="none: stop as soon as the verdict is known",
         example="3%",
     )
@@ -296,13 +296,15 @@ class DesignTable(Table):
         example="30m",
     )
     blocks: Annotated[int, Field(ge=_LEAST_FIXED, le=LARGEST_INT)] | None = _key(
-        "run exactly this many blocks per comparison and analyse once at the end; excludes `budget`, `max_blocks` and "
-        "`precision`",
+        "run exactly this many blocks per comparison and analyze once at the end; cannot be combined with `budget`, "
+        "`max_blocks` or `precision`",
         default="as many as needed",
         example=10,
     )
     max_blocks: Annotated[int, Field(ge=FIRST_LOOK, le=MOST_BLOCKS)] | None = _key(
-        "maximum blocks per comparison; then it stops undecided", default=f"{MOST_BLOCKS}", example=40
+        "maximum number of blocks per comparison; a verdict that is not known by then is undecided",
+        default=f"{MOST_BLOCKS}",
+        example=40,
     )
     window: Quantity | None = _key(
         "length of a window: `50ms`, `2s`, or `20tx` (transactions per client)",
@@ -311,13 +313,14 @@ class DesignTable(Table):
     )
     windows: Count | None = _key("windows per arm and block", default="fitted to the load", example=8)
     warm_up: Quantity | None = _key(
-        "load discarded after each start, in whole seconds; from 2 s on up to four times as long, until it is steady",
+        "load whose results are discarded after each start, in whole seconds; 2 s or more is extended up to fourfold, "
+        "until the load is steady",
         default="`2s`; less with short windows",
         example="5s",
     )
     pin: Quantity | None = _key(
-        "whether client and servers use separate CPUs: `auto` (on hosts with at least four), `off`, or the CPU list of "
-        "the client, such as `0-1`; servers use the others",
+        "whether pgbench and the servers use separate processors: `auto` (on hosts with at least four), `off`, or the "
+        "list of those for pgbench, such as `0-1`; servers use the others",
         default="`auto`",
         example="off",
     )
@@ -335,8 +338,8 @@ class Sections(Table):
     compare: Text | None = _key(
         "the factor whose levels are compared: `server`, `workload`, `dataset`, a setting or a variable. Each "
         "combination of the other factors is a separate comparison",
-        default="the only one of these with two or more levels; otherwise `server`, if it has two; otherwise required; "
-        "a variable only if no other factor has two levels",
+        default="the only one of these with two or more levels, variables last; if there are several, `server` if it "
+        "has two or more levels; otherwise required",
         example="server",
     )
     baseline: Value | None = _key(

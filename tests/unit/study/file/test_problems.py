@@ -239,7 +239,7 @@ def test_a_repeated_key_has_its_own_remedy() -> None:
             "study-unknown-builtin",
             "line 5, [workload] builtin",
             '"tpcc"',
-            "give the name of a built-in script, or an unambiguous prefix",
+            "specify the name of a built-in script, or an unambiguous prefix",
         ),
         (
             SHORT.replace('script = "query.sql"', 'scripts = [{ script = "a", weight = 0 }]'),
@@ -281,14 +281,14 @@ def test_a_repeated_key_has_its_own_remedy() -> None:
             "study-two-designs",
             "line 7, [design] blocks",
             "blocks with budget, max_blocks or precision",
-            "remove blocks to stop when the answer is known",
+            "remove blocks to stop as soon as the verdict is known",
         ),
         (
             f'{SHORT}[design]\nblocks = 5\nprecision = "3%"\n',
             "study-two-designs",
             "line 7, [design] blocks",
             "blocks with budget, max_blocks or precision",
-            "remove blocks to stop when the answer is known",
+            "remove blocks to stop as soon as the verdict is known",
         ),
         (
             f'{SHORT}[design]\nprecision = "0.03"\n',
@@ -392,14 +392,14 @@ def test_a_repeated_key_has_its_own_remedy() -> None:
             f'{MATRIX}[[exclude]]\nload = "c1"\njit = "on"\n[[exclude]]\nserver = "16.12"\nload = "c24"\n',
             "study-lost-baseline",
             "line 13, [[exclude]]",
-            "no server 16.12 in load=c24 jit=on and 1 others",
+            "no server 16.12 in load=c24 jit=on and 1 more",
             "exclude the contenders there as well, or choose another baseline",
         ),
         (
             f'{MATRIX}[[only]]\nserver = "17.8"\n',
             "study-lost-baseline",
             "line 10, [[only]]",
-            "no server 16.12 in load=c1 jit=on and 3 others",
+            "no server 16.12 in load=c1 jit=on and 3 more",
             "exclude the contenders there as well, or choose another baseline",
         ),
         (
