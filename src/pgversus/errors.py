@@ -36,7 +36,7 @@ class PgversusError(Exception):
 
     @property
     def summary(self) -> str:
-        """What happened, where, and what was found, in one line."""
+        """What happened, where, and what was found."""
         return f"{self.what} ({self.where}): {self.found}"
 
     def __str__(self) -> str:

@@ -99,7 +99,7 @@ class AttributionResult:
     """The error, in English; empty without one, although there may be too few blocks for a result."""
     wall_s: float
     blocks: int | None = None
-    """None if no block was begun, or if that is unknown."""
+    """None if unknown."""
     stopped: StopReason | None = None
     """Reason why the attribution's own study ended; None if unknown."""
     results: str = ""

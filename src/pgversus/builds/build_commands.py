@@ -346,7 +346,7 @@ def _missing(needs: Sequence[_Need], options: Sequence[BuildOptions], user: Serv
         slug="build-missing-tools",
         where=f"build from source{', '.join(text for text in map(str, options) if text)}",
         found=f"no {', no '.join(named)}",
-        expected="a C compiler, the headers of the C library, make or Meson, Perl, Bison, Flex and m4"
-        + ("" if user.is_self else f', usable by user "{user.name}", who builds'),
+        expected="all programs and headers that this build requires"
+        + ("" if user.is_self else f', usable by "{user.name}", the user that builds'),
         to_do=f"{_MANAGERS.get(manager or '', 'install')} {' '.join(dict.fromkeys(packages))}",
     )

@@ -190,7 +190,7 @@ def _no_common_family(releases: Sequence[Release], offers: Sequence[FamilyOffer]
         slug="build-no-common-family",
         where=f"servers {names}",
         found="; ".join(missing),
-        expected="all arms from one family, because other families alone can change the speed by a factor of up to 1.5",
+        expected="all arms from one family, because another family alone can change the speed by a factor of up to 1.5",
         to_do="choose nearby versions from one family, or specify families (zonky:16.6 wheel:17.11), "
         "which is reported next to every verdict",
     )
@@ -333,9 +333,7 @@ def _not_fetched(choice: Choice, error: RegistryError) -> BuildError:
         f"PostgreSQL {choice.version} could not be fetched",
         slug="build-certificate" if error.is_about_certificates else "build-fetch-failed",
         where=f"{choice.family} {choice.version}",
-        found="a certificate issued by an authority that this system does not trust"
-        if error.is_about_certificates
-        else last_line,
+        found="a certificate that this system does not trust" if error.is_about_certificates else last_line,
         expected="a download",
         to_do="add your proxy's certificate authority to the system's certificate store"
         if error.is_about_certificates

@@ -91,7 +91,7 @@ def take_over(tree: Path, user: ServerUser) -> None:
     """
     for name, directory in _entries(tree):
         if os.stat(name, dir_fd=directory, follow_symlinks=False).st_uid != user.uid:
-            raise ArchiveError(f"{_shown(name)} is not owned by user '{user.name}', who unpacked it")
+            raise ArchiveError(f"{_shown(name)} is not owned by {user.name}, the user that unpacked it")
     for name, directory in _entries(tree):
         os.chown(name, os.geteuid(), os.getegid(), dir_fd=directory, follow_symlinks=False)
 

@@ -170,7 +170,7 @@ _GROUPS = {
 )
 @shared_options
 def compare(**options: Any) -> int:
-    """Compare one or more SERVERs with the first one on the same workload.
+    """Compare each further SERVER with the first one on the same workload.
 
     SERVER is a version (17, 17.8), a bin directory or a connection URI. pgversus also builds servers from source: a
     version with options (17+blocksize=16, 17+cassert, 17+cflags=-O3), a source tree, a commit (./postgres@REF), a

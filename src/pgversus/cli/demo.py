@@ -15,10 +15,10 @@ from pgversus.cli.output import write_error
 )
 @click.argument("options", nargs=-1, type=click.UNPROCESSED, metavar="[OPTIONS OF COMPARE]...")
 def demo(options: tuple[str, ...]) -> int:
-    """Compare a query with a correlated IN subquery on PostgreSQL 16.12 and 17.8, in about a minute.
+    """Compare PostgreSQL 16.12 and 17.8 on a query with a correlated IN subquery, in about a minute.
 
     PostgreSQL 17 turns the subquery into a join. pgversus fetches both servers, loads the same data into each, measures
-    them in turn, and shows the verdict and the plan that explains it. OPTIONS are those of compare (--json, --budget).
+    them in turn, and shows the verdict and the plan that explains it. OPTIONS are those of compare, such as --json.
     """
     study = files("pgversus") / "library" / "planner-16-vs-17"
     setup, script = str(study / "correlated.sql"), str(study / "correlated_in.sql")

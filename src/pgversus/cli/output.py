@@ -112,7 +112,7 @@ def write_out(text: str | Iterable[str], results: str) -> None:
             expected="writable standard output",
             to_do=f"nothing is lost: the results are in {results}"
             if results
-            else "repeat the command with other output",
+            else "redirect the output to a place that can be written; the command itself was carried out",
         ) from error
 
 

@@ -23,7 +23,7 @@ class Forecast:
     open_arms: Sequence[int]
     """Contenders that need more blocks."""
     interim_results: Mapping[int, InterimResult]
-    """By contender; empty before the first block."""
+    """By contender; may be empty before the first block."""
     wall_s: float
     """Time of the blocks."""
     share: float

@@ -219,10 +219,12 @@ def _hopeless(states: Sequence[ContextState], budget_s: float) -> str:
     needed_s = _needed_s(waiting)
     if needed_s is None:
         most = max(state.rule.last_look for state in waiting)
-        return f"at the current noise, the limit of {most} blocks per context is too low for all remaining verdicts"
+        return (
+            f"at the current noise, the limit of {most} blocks per context is too low to finish everything that is open"
+        )
     if needed_s > _CLEARLY_MORE * left_s:
         needed = f"about {duration(needed_s)} more needed, {duration(left_s)} left"
-        return f"at the current noise, the budget is too short for all remaining verdicts: {needed}"
+        return f"at the current noise, the budget is too short to finish everything that is open: {needed}"
     return ""
 
 

@@ -86,7 +86,7 @@ def _wait_for(server: ArmServer, progress: Progress) -> None:
                 raise _away(server, error) from error
         if not has_said_so:
             progress.say(
-                f"the connection to {server.arm.label} was lost; waiting up to {_LONGEST_AWAY_S:.0f} s for it to return"
+                f"the connection to {server.arm.label} was lost; waiting up to {_LONGEST_AWAY_S:.0f} s for a new one"
             )
             has_said_so = True
         time.sleep(_POLL_S)

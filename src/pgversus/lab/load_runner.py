@@ -77,7 +77,7 @@ def run_pilot(arms: Sequence[ArmServer], loads: Sequence[PgbenchLoad], design: D
                 window = run_window(load, server.target, seconds, design.seed or 1)
         except TrialHungError as error:
             raise WorkloadError(
-                f"the trial load did not finish in time on {server.arm.label}",
+                f"the first load did not finish in time on {server.arm.label}",
                 slug="workload-hangs",
                 where=f"{load.workload.name}, on {server.arm.label}",
                 found=str(error),

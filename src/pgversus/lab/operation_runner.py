@@ -241,11 +241,12 @@ class OperationRunner:
             return self._repetitions.run(arm, self._patience_s, before=before)
         except TrialHungError as error:
             raise WorkloadError(
-                f"the trial run of the operation did not finish in time on {server.arm.label}",
+                f"the first operation did not finish in time on {server.arm.label}",
                 slug="workload-hangs",
                 where=where,
                 found=str(error),
-                expected=f"an operation that finishes within {self._patience_s:.0f} s, its part of the budget",
+                expected=f"an operation that finishes within {self._patience_s:.0f} s, this context's part of the "
+                "budget",
                 to_do="find out what it waits for, or run the same command with a larger --budget",
             ) from error
         except TrialFailedError as error:

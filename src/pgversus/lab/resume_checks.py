@@ -153,7 +153,7 @@ def check_same_host(earlier: Mapping[str, Any], now: Fact, folder: Path) -> None
         names.append("memory_bytes")
     if names:
         raise _another(
-            "this host did not measure the earlier blocks, and blocks from different hosts cannot be combined",
+            "this host, or what it offers, is not that of the earlier blocks, and different hosts cannot be combined",
             folder,
             slug="store-other-host",
             before={name: before.get(name) for name in names},

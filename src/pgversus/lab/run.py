@@ -1,7 +1,7 @@
 """One study, from names to blocks on disk: a comparison of two servers, or a matrix of thousands; or its plans alone.
 
-Results are always read back from the results folder (answers/read.py), so that a report made years later equals the one
-at the end of the run.
+Results of blocks are always read back from the results folder (answers/read.py), so that a report made years later
+equals the one at the end of the run.
 """
 
 from collections.abc import Mapping, Sequence

@@ -135,7 +135,7 @@ def check_login(client: Client, target: Target, label: str) -> None:
     if not finished.succeeded:
         name = client.user.name
         raise ServerError(
-            f'the server accepts you but rejects user "{name}", as whom psql and pgbench run',
+            f'the server accepts you but rejects "{name}", the user that psql and pgbench run as',
             slug="server-refuses-user",
             where=label,
             found=finished.stderr.strip() or f"no connection within {_TIMEOUT_S:.0f} s",

@@ -192,7 +192,7 @@ def _smaller_precision(group: Sequence[Judged]) -> str:
     precision = group[0][0].comparison.design.precision
     assert precision is not None  # noqa: S101 - the condition of this obstacle
     return _(
-        "The precision of ±{precision} was reached. A verdict needs a narrower interval: use a smaller --precision.",
+        "The precision of ±{precision} was reached. A verdict needs a smaller value.",
         precision=percent(precision),
     )
 

@@ -82,8 +82,8 @@ def tps_table(answer: StudyAnswer) -> TpsTable | None:
 
 TIME_HEADS = (N_("trials"), N_("mean"), N_("min"), N_("difference"), N_("ratio"))
 TIMES_NOTE = N_(
-    "times: geometric means over all blocks of an arm; differences and ratios use only the blocks that include both "
-    "arms"
+    "times: means are geometric, over all blocks of an arm; differences and ratios use only the blocks that include "
+    "both arms"
 )
 """Both are untranslated."""
 

@@ -82,7 +82,8 @@ SENTENCES = {
     ),
     "host-disturbed": N_("other programs used {share} of the CPU time in user mode during the windows of {arm}"),
     "disturbed-windows": N_(
-        "{number} disturbed windows of {arm} were used, because their blocks had reached the limit of repetitions"
+        "{number} windows of {arm} were used although they lost time or were disturbed by other programs, because they "
+        "were not repeated again"
     ),
     "host-stolen": N_("the hypervisor gave {share} of the CPU time to other guests during the windows of {arm}"),
     "throttled": N_("a CPU limit throttled all processes during {share} of the windows of {arm}"),

@@ -77,7 +77,7 @@ _HEADS = ("name", "version", "origin", "block", "options", "flags", "size", "fro
 def servers_table(servers: Sequence[InstalledServer]) -> str:
     """Return a line for each server, in the given order."""
     if not servers:
-        return "no servers in the cache; install them with pgversus servers install, or let compare and run do it\n"
+        return "no servers found; install some with pgversus servers install, or let compare and run do it\n"
     rows = [tuple(map(visible, _cells(server))) for server in servers]
     return "\n".join(aligned([_HEADS, *rows])) + "\n"
 

@@ -157,7 +157,7 @@ def _attribution(attributed: AttributionResult | None) -> dict[str, Any] | None:
         "share_of_plans": None if found is None else _bounded(found.share),
         "share_of_time": None if found is None else _bounded(found.share_of_time),
         "rest_verdict": None if found is None else found.rest_verdict.value,
-        "blocks": (attributed.blocks or 0) if found is None else found.blocks,
+        "blocks": attributed.blocks if found is None else found.blocks,
         "wall_s": attributed.wall_s,
         "results": attributed.results or None,
         "needs_check": attributed.needs_check,

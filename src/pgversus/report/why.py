@@ -106,7 +106,7 @@ def attribution_failure(attributed: AttributionResult) -> str:
         return ""
     if attributed.stopped is None or attributed.failure:
         return translate_stored(attributed.failure)
-    if attributed.blocks is None:
+    if not attributed.blocks:
         return not_begun(attributed.stopped)
     return ngettext(
         "no interval after {number} block ({stopped})",

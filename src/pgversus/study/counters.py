@@ -175,7 +175,7 @@ _HOST = {
     ),
     DISTURBED_WINDOWS: _uncompared_cost(
         N_("disturbed windows"),
-        "disturbed windows that were used after the last repetition of their block; absent if none",
+        "disturbed windows that were used because they were not repeated again; absent if none",
     ),
     "host_steal_s": _uncompared_cost(
         N_("stolen CPU time"), "CPU time that the hypervisor gave to other guests", _SECONDS

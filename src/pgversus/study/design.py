@@ -297,5 +297,5 @@ def _check_stopping_rule(choices: DesignChoices) -> None:
             where="--blocks with --budget, --max-blocks or --precision",
             found="both",
             expected="one of them",
-            to_do="remove --blocks to stop as soon as the verdict is known",
+            to_do="remove --blocks to stop as soon as the answer is known",
         )

@@ -449,5 +449,5 @@ def test_a_tree_with_a_file_of_another_user_is_not_taken_over(tmp_path: Path) ->
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / "shadow").touch()
     other = ServerUser(name="other", uid=os.geteuid() + 1, gid=os.getegid() + 1, is_self=False)
-    with pytest.raises(ArchiveError, match="is not owned by user 'other'"):
+    with pytest.raises(ArchiveError, match="is not owned by other, the user that unpacked it"):
         take_over(tmp_path / "tree", other)

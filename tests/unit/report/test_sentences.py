@@ -128,9 +128,7 @@ def test_a_reached_precision_ends_all_talk_of_the_size() -> None:
     assert "faster" in text
     assert text.endswith("8 blocks, 5 min 52 s.")
     undecided = sentence(around(0.01, 0.01, precision=0.03))
-    assert undecided.endswith(
-        "The precision of ±3.0 % was reached. A verdict needs a narrower interval: use a smaller --precision."
-    )
+    assert undecided.endswith("The precision of ±3.0 % was reached. A verdict needs a smaller value.")
 
 
 def test_a_precision_that_is_too_fine_for_the_host_is_called_so() -> None:

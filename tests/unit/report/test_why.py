@@ -184,8 +184,8 @@ def test_only_changed_statements_are_described() -> None:
 
 
 def test_the_document_of_an_interrupted_attribution_has_its_number_of_blocks() -> None:
-    for begun, blocks in ((3, 3), (None, 0)):
-        one = AttributionResult(restoration=RESTORATION, found=None, failure="", wall_s=20.0, blocks=begun)
+    for blocks in (3, 0, None):
+        one = AttributionResult(restoration=RESTORATION, found=None, failure="", wall_s=20.0, blocks=blocks)
         shown = document(with_plans(cases.faster(), UNDONE, one))
         assert shown["verdicts"][0]["attribution"]["blocks"] == blocks
 

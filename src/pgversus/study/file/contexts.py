@@ -57,7 +57,7 @@ def choices_of(table: schema.DesignTable | None, problems: Problems, *, seed: in
         slug="study-two-designs",
         found="blocks with budget, max_blocks or precision",
         expected="one of them",
-        to_do="remove blocks to stop as soon as the verdict is known",
+        to_do="remove blocks to stop as soon as the answer is known",
     )
     problems.add(("design", "blocks"), error)
     return replace(choices, fixed_blocks=None)

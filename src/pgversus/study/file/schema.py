@@ -338,8 +338,8 @@ class Sections(Table):
     compare: Text | None = _key(
         "the factor whose levels are compared: `server`, `workload`, `dataset`, a setting or a variable. Each "
         "combination of the other factors is a separate comparison",
-        default="the only one of these with two or more levels, variables last; if there are several, `server` if it "
-        "has two or more levels; otherwise required",
+        default="the only one of these with two or more levels; if there are several, `server` if it has two or more; "
+        "otherwise required. Variables count only if no other factor has two levels",
         example="server",
     )
     baseline: Value | None = _key(
