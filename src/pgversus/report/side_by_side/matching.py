@@ -138,9 +138,9 @@ def _of_datasets(a: Comparison, b: Comparison) -> Iterator[Reason]:
     one, other = a.baseline, b.baseline
     if _dataset_key(one) == _dataset_key(other):
         return
-    what = [each_side(_("scale"), _scale(one) or _("none"), _scale(other) or _("none"))] * (
-        _scale(one) != _scale(other)
-    )
+    what = []
+    if _scale(one) != _scale(other):
+        what.append(each_side(_("scale"), _scale(one) or _("none"), _scale(other) or _("none")))
     for name, first, second in _files(one.dataset, other.dataset):
         if _hashes(first) != _hashes(second):
             what.append(_("{content} ({a} in A, {b} in B)", content=name, a=_paths(first), b=_paths(second)))
