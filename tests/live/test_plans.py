@@ -211,4 +211,4 @@ def test_plans_can_be_written_as_markdown_in_japanese(command_line: CommandLine,
     assert ended.code == 0, ended.stderr
     text = (tmp_path / "plans.md").read_text()
     assert "### " in text
-    assert "t_corr_d d に対する SubPlan 1 が主計画に引き上げられた" in text.replace("\\", "")
+    assert "t_corr_d d を読み込む SubPlan 1 が実行計画の本体に引き上げられた" in text.replace("\\", "")
