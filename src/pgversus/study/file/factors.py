@@ -30,7 +30,6 @@ def variable_factors(
     taken = {name.lower(): "a factor of pgversus" for name in schema.FactorsTable.model_fields}
     taken |= {name.lower(): "a setting" for name in (*settings, *_shared_settings(sections))}
     for name, values in table.items():
-        check_for_repeats((*_TABLE, name), values, problems)
         if _has_loads(sections):
             with problems.catch((*_TABLE, name)):
                 check_for_secret_variables([(name, value) for value in values])
@@ -180,7 +179,6 @@ def _settings(factors: schema.FactorsTable, problems: Problems) -> tuple[Factor[
             problems.add(("factors", name), _misspelt(name, meant))
             continue
         names.append(name)
-        check_for_repeats(("factors", name), values, problems)
         levels = tuple(
             FactorLevel(word=value, label=label, value=Setting(name=name, value=value))
             for value, label in zip(values, value_labels(name, values), strict=True)

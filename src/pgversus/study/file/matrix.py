@@ -117,8 +117,7 @@ def _positions(names: Iterable[str]) -> Mapping[str, Sequence[int]]:
 
 def value_labels(name: str, values: Sequence[str]) -> list[str]:
     """Return labels for the levels of a setting or variable: without passwords, and unique."""
-    labels = [value_without_secrets(name, value) for value in values]
-    return labels if labels == list(values) else unique_labels(labels)
+    return unique_labels([value_without_secrets(name, value) for value in values])
 
 
 def unknown_factor(name: str, names: Sequence[str]) -> StudyError:
@@ -148,6 +147,17 @@ def unknown_level(word: str, factor: Factor[Any]) -> StudyError:
     )
 
 
+def check_values_for_repeats(matrix: Matrix, compared: int | None, problems: Problems) -> None:
+    """Add a problem for each repeated level of a setting or variable that is not compared.
+
+    Repeated levels of the compared factor are an A/A comparison.
+    """
+    is_compared = None if compared is None else matrix.factors[compared]
+    for factor in (*matrix.settings, *matrix.variables):
+        if factor is not is_compared:
+            check_for_repeats(factor.path, [level.word for level in factor.levels], problems)
+
+
 def check_for_repeats(path: Path, words: Sequence[str], problems: Problems) -> None:
     """Add a problem for each repeated level in the list at this path."""
     seen: set[str] = set()
@@ -160,7 +170,7 @@ def check_for_repeats(path: Path, words: Sequence[str], problems: Problems) -> N
                     slug="study-repeated-level",
                     found=f"{shown_value(str(path[-1]), word)} again",
                     expected="each level once",
-                    to_do="remove it, or name the same server twice for an A/A comparison",
+                    to_do="remove it; only servers and compared levels may be repeated, for an A/A comparison",
                 ),
                 spoils=False,
             )

@@ -14,7 +14,13 @@ from pgversus.study.file.description import listed, nearest
 from pgversus.study.file.document import Path, as_toml, find_places, parse_document, shown
 from pgversus.study.file.factors import NameServer, matrix_of
 from pgversus.study.file.keys import Contents, ReadFile, settings_of
-from pgversus.study.file.matrix import Matrix, baseline_level, check_workload_kinds, compared_factor
+from pgversus.study.file.matrix import (
+    Matrix,
+    baseline_level,
+    check_values_for_repeats,
+    check_workload_kinds,
+    compared_factor,
+)
 from pgversus.study.file.problems import Problems, valid_part
 from pgversus.study.file.selection import selection_of
 from pgversus.study.file.workloads import datasets_of, loads_of, workloads_of
@@ -161,6 +167,7 @@ def _plan(
     matrix = _matrix(sections, contents, name_server, problems)
     compared = compared_factor(sections, matrix, problems)
     baseline = baseline_level(sections, matrix, compared, problems)
+    check_values_for_repeats(matrix, compared, problems)
     check_workload_kinds(sections, matrix, compared, problems)
     designs = designs_for(matrix.workload.values, matrix.load.values, choices, problems)
     selection = selection_of(sections.exclude or (), sections.only or (), matrix, problems)

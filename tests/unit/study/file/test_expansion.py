@@ -142,3 +142,18 @@ def test_ten_thousand_combinations_are_fast_and_small(rows: int) -> None:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 20_000_000
+
+
+def test_a_repeated_level_of_the_compared_setting_is_an_a_a_comparison() -> None:
+    text = SHORT.replace('["16.12", "17.8"]', '["17.8"]\nwork_mem = ["4MB", "4MB", "64MB"]')
+    [context] = study(text).contexts
+    labels = [arm.label for arm in context.comparison.arms]
+    assert labels == ["work_mem=4MB", "work_mem=4MB (2)", "work_mem=64MB"]
+    assert context.comparison.arms[1].settings == context.comparison.baseline.settings
+
+
+def test_one_of_repeated_levels_can_be_excluded_by_its_label() -> None:
+    text = SHORT.replace('["16.12", "17.8"]', '["17.8"]\nwork_mem = ["4MB", "4MB", "64MB"]\njit = ["on", "off"]')
+    text = f'compare = "work_mem"\n{text}[[exclude]]\nwork_mem = "4MB (2)"\njit = "off"\n'
+    first, second = study(text).contexts
+    assert [len(context.comparison.arms) for context in (first, second)] == [3, 2]
