@@ -92,12 +92,12 @@ def between(slug: str, comparison: Comparison, contender: Arm, **values: object)
 class AttributionResult:
     """The effect of a contender's plans, or why it is unknown."""
 
-    restoration: str
+    restoration: str = ""
     """Settings that restore the baseline's plans, or the name of a script; empty if not measured."""
-    found: Attribution | None
-    failure: str
+    found: Attribution | None = None
+    failure: str = ""
     """The error, in English; empty without one, although there may be too few blocks for a result."""
-    wall_s: float
+    wall_s: float = 0.0
     blocks: int | None = None
     """None if unknown."""
     stopped: StopReason | None = None
@@ -152,8 +152,14 @@ class Answer:
 
     @property
     def window_counts(self) -> set[int]:
-        """Numbers of windows per trial; empty for older results, whose trials all have the design's number."""
-        return {trial.window_count for block in self.blocks for trial in block.trials.values() if trial.window_count}
+        """Numbers of windows per trial; the design's number for older results, which did not record it."""
+        counts = {trial.window_count for block in self.blocks for trial in block.trials.values() if trial.window_count}
+        return counts or {self.comparison.design.rounds}
+
+    @property
+    def place(self) -> str:
+        """The context's label, or the workload of the only context of a study."""
+        return self.context.label or self.comparison.workload.name
 
     def caveats_of(self, contender: int) -> tuple[Caveat, ...]:
         """Return the caveats that concern the verdict on one contender."""

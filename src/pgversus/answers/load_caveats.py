@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pgversus.answers.answer import Caveat, about
+from pgversus.answers.answer import Caveat, about, between
 from pgversus.records.trials import Block, Trial
 from pgversus.stats.counters import FOREIGN, STEAL, CounterTable, counter_table, foreign_cpu_s
 from pgversus.stats.effects import Samples
@@ -58,17 +58,16 @@ _MOVED_BYTES = ("wal_bytes", "temp_bytes", "server_io_write_bytes", "server_io_e
 def pressure_caveats(measured: Sequence[ArmMeasurement]) -> Iterator[Caveat]:
     """Yield caveats for avoidable waits. measured: every arm of the comparison."""
     for one in measured:
-        memory, disk = (_waited(one, f"pressure_{what}_s") for what in ("memory", "io"))
+        memory, disk = (_share(one, one.counters.total(f"pressure_{what}_s")) for what in ("memory", "io"))
         if memory > _MEMORY:
             yield about("memory-pressure", one.arm, share=memory)
         if disk > _DISK and all(_leaves_disk_alone(other) for other in measured):
             yield about("disk-disturbed", one.arm, share=disk)
 
 
-def _waited(one: ArmMeasurement, name: str) -> float:
-    """Return the share of all windows spent waiting; 0 if a trial does not report it."""
-    total = one.counters.total(name)
-    return 0.0 if total is None else total / one.seconds
+def _share(one: ArmMeasurement, seconds: float | None, capacity: int = 1) -> float:
+    """Return the share of what all windows could have had; 0 if a trial does not report it."""
+    return 0.0 if seconds is None else seconds / (capacity * one.seconds)
 
 
 def _leaves_disk_alone(one: ArmMeasurement) -> bool:
@@ -133,16 +132,13 @@ def load_caveats(
             yield from _not_steady(comparison, one.arm, one.trials)
             yield from _few_transactions(comparison, one.arm, one.trials)
     yield from pressure_caveats(measured)
-    yield from _one_sided("checkpoint-on-one-side", measured, ("checkpoints_timed", "checkpoints_requested"))
-    yield from _one_sided("autovacuum-on-one-side", measured, MAINTENANCE)
+    yield from _one_sided(
+        "checkpoint-on-one-side", comparison, measured, ("checkpoints_timed", "checkpoints_requested")
+    )
+    yield from _one_sided("autovacuum-on-one-side", comparison, measured, MAINTENANCE)
     yield from _drift(comparison, samples)
     if not comparison.workload.runs_once:
         yield from _few_for_percentile(measured)
-
-
-def _share(one: ArmMeasurement, seconds: float | None, capacity: float) -> float | None:
-    """Return the share of what all windows could have had; None if a trial does not report it."""
-    return None if seconds is None else seconds / (capacity * one.seconds)
 
 
 def _client_bound(one: ArmMeasurement) -> Iterator[Caveat]:
@@ -151,7 +147,7 @@ def _client_bound(one: ArmMeasurement) -> Iterator[Caveat]:
         # An operation includes the work of its client.
         return
     share = _share(one, one.counters.total("client_cpu_s"), arm.workload.threads)
-    if share is not None and share > _CLIENT_BOUND:
+    if share > _CLIENT_BOUND:
         yield about("client-bound", arm, share=share)
 
 
@@ -159,9 +155,9 @@ def _disturbed(one: ArmMeasurement, cpus: int) -> Iterator[Caveat]:
     arm = one.arm
     foreign = _share(one, _foreign_cpu_s(one.counters), cpus)
     steal = _share(one, one.counters.total("host_steal_s"), cpus)
-    if foreign is not None and foreign > FOREIGN:
+    if foreign > FOREIGN:
         yield about("host-disturbed", arm, share=foreign)
-    if steal is not None and steal > STEAL:
+    if steal > STEAL:
         yield about("host-stolen", arm, share=steal)
 
 
@@ -179,8 +175,8 @@ def _foreign_cpu_s(counters: CounterTable) -> float | None:
 
 def _throttled(one: ArmMeasurement) -> Iterator[Caveat]:
     arm = one.arm
-    share = _share(one, one.counters.total("cpu_throttled_s"), 1)
-    if share is not None and share > _THROTTLED:
+    share = _share(one, one.counters.total("cpu_throttled_s"))
+    if share > _THROTTLED:
         yield about("throttled", arm, share=share)
 
 
@@ -214,7 +210,9 @@ def _few_transactions(comparison: Comparison, arm: Arm, trials: Sequence[Trial])
         yield about("few-transactions", arm, each=each, few=_FEW_TRANSACTIONS)
 
 
-def _one_sided(slug: str, measured: Sequence[ArmMeasurement], names: Sequence[str]) -> Iterator[Caveat]:
+def _one_sided(
+    slug: str, comparison: Comparison, measured: Sequence[ArmMeasurement], names: Sequence[str]
+) -> Iterator[Caveat]:
     """Yield a caveat for contenders on which something happened that did not on the baseline, or vice versa.
 
     Whether by chance or because the arms differ, it affects one side only.
@@ -225,16 +223,7 @@ def _one_sided(slug: str, measured: Sequence[ArmMeasurement], names: Sequence[st
         return
     for one, count in zip(measured, counts, strict=True):
         if (count > 0) != (counts[BASELINE] > 0):
-            yield Caveat(
-                slug=slug,
-                arm=one.arm.index,
-                values={
-                    "baseline": measured[BASELINE].arm.label,
-                    "baseline_count": counts[BASELINE],
-                    "contender": one.arm.label,
-                    "contender_count": count,
-                },
-            )
+            yield between(slug, comparison, one.arm, baseline_count=counts[BASELINE], contender_count=count)
 
 
 def _sum(one: ArmMeasurement, names: Sequence[str]) -> float | None:

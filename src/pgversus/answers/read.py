@@ -177,19 +177,15 @@ def _attributed(stored: StoredStudy, facts: _Facts, results: Path) -> dict[int, 
             try:
                 read = _read_attributed(attribution_folder(results, context, contender))
             except StoreError as error:
-                read = _not_measured(error.summary, blocks=None)
+                read = AttributionResult(failure=error.summary)
             found.setdefault(context, {})[contender] = read
     for key, words in facts.not_attributed.items():
         context, contender = map(int, key.split("-"))
         known = found.setdefault(context, {}).get(contender)
         # A run may have measured it and ended before recording that.
         if known is None or known.found is None:
-            found[context][contender] = _not_measured(words, blocks=0 if known is None else known.blocks)
+            found[context][contender] = AttributionResult(failure=words, blocks=0 if known is None else known.blocks)
     return found
-
-
-def _not_measured(words: str, *, blocks: int | None) -> AttributionResult:
-    return AttributionResult(restoration="", found=None, failure=words, wall_s=0.0, blocks=blocks)
 
 
 def _read_attributed(folder: Path) -> AttributionResult:
@@ -201,9 +197,7 @@ def _read_attributed(folder: Path) -> AttributionResult:
     study = _study_answer(stored, _facts(stored, folder), folder, {})
     if not study.answers:
         (lost,) = study.unanswered
-        return AttributionResult(
-            restoration="", found=None, failure=lost.failure or "", wall_s=0.0, blocks=0, stopped=lost.stopped
-        )
+        return AttributionResult(failure=lost.failure or "", blocks=0, stopped=lost.stopped)
     (answer,) = study.answers
     arms = answer.comparison.arms
     workload = workloads[OLD_PLANS]

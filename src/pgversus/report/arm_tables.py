@@ -5,51 +5,40 @@ from dataclasses import dataclass
 
 from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.records.preparation import RUNNING_SERVER
+from pgversus.report.values import mean_text
 from pgversus.stats.analysis import times_of
-from pgversus.study.comparison import BASELINE
+from pgversus.study.comparison import BASELINE, Arm
 from pgversus.study.metrics import TAILS, Metric, Quantity, StepTime
 from pgversus.text.translation import N_
 from pgversus.text.units import latency, significant, size, whole
 
 _SHOWN_LATENCIES = (Metric.LATENCY_MEAN, *TAILS, Metric.LATENCY_MAX)
 HEADS = (N_("transactions"), Metric.TPS.label, N_("min"), *(metric.short for metric in _SHOWN_LATENCIES))
-"""Untranslated."""
+"""The columns after the context and the arm; untranslated."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ArmValuesRow:
-    """The values of one arm; every number is already text, empty if missing."""
+def arm_value_rows(answer: StudyAnswer) -> list[tuple[str, ...]]:
+    """Return a row for each arm of each context with a load, in the order of the study: context, arm, then HEADS.
 
-    context: str
-    arm: str
-    cells: tuple[str, ...]
-    """In the order of HEADS."""
-
-
-def arm_value_rows(answer: StudyAnswer) -> list[ArmValuesRow]:
-    """Return a row for each arm of each context with a load, in the order of the study."""
-    return [_arm_value_row(one, arm) for one in _of_loads(answer) for arm in range(len(one.comparison.arms))]
+    Every number is already text, empty if missing.
+    """
+    return [_arm_values(one, arm) for one in _of_loads(answer) for arm in one.comparison.arms]
 
 
 def _of_loads(answer: StudyAnswer) -> list[Answer]:
     return [one for one in answer.answers if not one.comparison.workload.runs_once]
 
 
-def _arm_value_row(one: Answer, arm: int) -> ArmValuesRow:
-    trials = [block.trials[arm] for block in one.blocks if block.has(arm)]
-    values = one.analysis.arm_values[arm]
+def _arm_values(one: Answer, arm: Arm) -> tuple[str, ...]:
+    trials = [block.trials[arm.index] for block in one.blocks if block.has(arm.index)]
     least = [trial.latency_min_s for trial in trials if trial.latency_min_s is not None]
-    tps = values.get(Metric.TPS)
-    shown = [latency(found.value) if (found := values.get(metric)) else "" for metric in _SHOWN_LATENCIES]
-    return ArmValuesRow(
-        context=one.context.label,
-        arm=one.comparison.arms[arm].label,
-        cells=(
-            whole(sum(trial.transactions for trial in trials)),
-            significant(tps.value, 4) if tps else "",
-            latency(min(least)) if least else "",
-            *shown,
-        ),
+    return (
+        one.context.label,
+        arm.label,
+        whole(sum(trial.transactions for trial in trials)),
+        mean_text(one, arm.index, Metric.TPS),
+        latency(min(least)) if least else "",
+        *(mean_text(one, arm.index, metric) for metric in _SHOWN_LATENCIES),
     )
 
 
@@ -58,8 +47,8 @@ class TpsTable:
     """tps of all levels side by side, with a column for each workload, as is usual in articles."""
 
     workloads: tuple[str, ...]
-    rows: tuple[tuple[str, str, tuple[str, ...]], ...]
-    """The other levels, the arm, and its tps under each workload; empty if not measured."""
+    rows: tuple[tuple[str, ...], ...]
+    """The other levels, the arm, then its tps under each workload; empty if not measured."""
 
 
 def tps_table(answer: StudyAnswer) -> TpsTable | None:
@@ -70,12 +59,11 @@ def tps_table(answer: StudyAnswer) -> TpsTable | None:
         workload = levels.pop("workload", "")
         place = " ".join(f"{factor}={level}" for factor, level in levels.items())
         for arm in one.comparison.arms:
-            tps = one.analysis.arm_values[arm.index].get(Metric.TPS)
-            cells.setdefault((place, arm.label), {})[workload] = significant(tps.value, 4) if tps else ""
+            cells.setdefault((place, arm.label), {})[workload] = mean_text(one, arm.index, Metric.TPS)
     workloads = tuple(dict.fromkeys(workload for row in cells.values() for workload in row))
     if len(workloads) < 2:  # noqa: PLR2004 - see above
         return None
-    rows = ((place, arm, tuple(row.get(name, "") for name in workloads)) for (place, arm), row in cells.items())
+    rows = ((place, arm, *(row.get(name, "") for name in workloads)) for (place, arm), row in cells.items())
     places = list(dict.fromkeys(place for place, _unused in cells))
     return TpsTable(workloads=workloads, rows=tuple(sorted(rows, key=lambda row: places.index(row[0]))))
 
@@ -88,36 +76,26 @@ TIMES_NOTE = N_(
 """Both are untranslated."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimeRow:
-    """The times of one arm, or of one step on it; every number is already text, empty if missing."""
+def time_rows(answer: StudyAnswer) -> list[tuple[str, ...]]:
+    """Return a row for each arm of each context with an operation, then for each of several steps.
 
-    context: str
-    arm: str
-    """Followed by the step, if the row is for a step."""
-    cells: tuple[str, ...]
-    """In the order of TIME_HEADS. The difference of the means and their quotient are relative to the baseline, over
-    the blocks with both arms."""
-
-
-def time_rows(answer: StudyAnswer) -> list[TimeRow]:
-    """Return a row for each arm of each context with an operation, then for each of several steps."""
+    Context, arm (followed by the step), then TIME_HEADS; every number is already text, empty if missing. The difference
+    of the means and their quotient are relative to the baseline, over the blocks with both arms.
+    """
     operations = [one for one in answer.answers if one.comparison.workload.runs_once]
     return [row for one in operations for quantity in times_of(one.comparison) for row in _rows(one, quantity)]
 
 
-def _rows(one: Answer, quantity: Quantity) -> Iterator[TimeRow]:
+def _rows(one: Answer, quantity: Quantity) -> Iterator[tuple[str, ...]]:
     for arm in one.comparison.arms:
-        times, mean = _times(one, quantity, arm.index), one.analysis.arm_values[arm.index].get(quantity)
-        yield TimeRow(
-            context=one.context.label,
-            arm=f"{arm.label}, {quantity.step}" if isinstance(quantity, StepTime) else arm.label,
-            cells=(
-                str(len(times)),
-                latency(mean.value) if mean else "",
-                latency(min(times)) if times else "",
-                *(("", "") if arm.index == BASELINE else _against(one, quantity, arm.index)),
-            ),
+        times = _times(one, quantity, arm.index)
+        yield (
+            one.context.label,
+            f"{arm.label}, {quantity.step}" if isinstance(quantity, StepTime) else arm.label,
+            str(len(times)),
+            mean_text(one, arm.index, quantity),
+            latency(min(times)) if times else "",
+            *(("", "") if arm.index == BASELINE else _against(one, quantity, arm.index)),
         )
 
 
@@ -147,11 +125,9 @@ _WORTH_SHOWING = 0.005
 class SizeTable:
     """The sizes of the same relations on each arm; every number is already text."""
 
-    context: str
-    """The first context with these data; empty for a single context."""
     arms: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[str, ...]], ...]
-    """A relation, and its size on each arm; empty if missing."""
+    rows: tuple[tuple[str, ...], ...]
+    """A relation, then its size on each arm; empty if missing."""
 
 
 def size_tables(answers: Sequence[Answer]) -> list[SizeTable]:
@@ -169,19 +145,16 @@ def size_tables(answers: Sequence[Answer]) -> list[SizeTable]:
         key = (labels, tuple(tuple(other.get(name) for other in sizes) for name in names))
         if names and key not in found:
             found[key] = SizeTable(
-                context=one.context.label,
                 arms=labels,
-                rows=tuple((_short(name), tuple(_shown(other.get(name)) for other in sizes)) for name in names),
+                rows=tuple(
+                    (name.removeprefix("public."), *(_shown(other.get(name)) for other in sizes)) for name in names
+                ),
             )
     return list(found.values())
 
 
 def _differs(base: int, other: int | None) -> bool:
     return other is not None and abs(other - base) > _WORTH_SHOWING * base
-
-
-def _short(name: str) -> str:
-    return name.removeprefix("public.")
 
 
 def _shown(found: int | None) -> str:

@@ -34,9 +34,7 @@ def cache_table(things: Sequence[CachedThing], root: str, now: float) -> str:
         )
         for thing in things
     ]
-    lines = (
-        [visible(root), *aligned([("kind", "name", "size", "last used", "what"), *rows])] if rows else [visible(root)]
-    )
+    lines = [visible(root), *(aligned([("kind", "name", "size", "last used", "what"), *rows]) if rows else [])]
     sums = [
         f"{count(len(of_kind), kind.value)}, {size(sum(thing.size_bytes for thing in of_kind))}"
         for kind in CachedKind
@@ -49,20 +47,7 @@ def cache_table(things: Sequence[CachedThing], root: str, now: float) -> str:
 
 def cache_document(things: Sequence[CachedThing], root: str) -> dict[str, Any]:
     """Return the entries as a JSON document; sizes in bytes, times in seconds since 1970."""
-    return {
-        "schema": CACHE_SCHEMA,
-        "directory": root,
-        "things": [
-            {
-                "kind": thing.kind.value,
-                "name": thing.name,
-                "size_bytes": thing.size_bytes,
-                "last_used": thing.last_used,
-                "what": thing.what,
-            }
-            for thing in things
-        ],
-    }
+    return {"schema": CACHE_SCHEMA, "directory": root, "things": [asdict(thing) for thing in things]}
 
 
 def _ago(seconds: float) -> str:

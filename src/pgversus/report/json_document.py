@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic_core import to_json, to_jsonable_python
 
-from pgversus.answers.answer import Answer, AttributionResult, StudyAnswer
+from pgversus.answers.answer import Answer, AttributionResult, Caveat, StudyAnswer
 from pgversus.answers.validity import validity
 from pgversus.report.caveats import caveat_text
 from pgversus.report.methodology import sensitivity
@@ -68,13 +68,9 @@ _OF_VERDICT = tuple(field.name for field in fields(VerdictOn) if field.name != "
 # Verdicts under a context do not repeat it; those of the whole study have it as their first key.
 
 
+@use_language(Language.ENGLISH)
 def document(answer: Answer) -> dict[str, Any]:
     """Return the answer as lists, dicts and numbers, in base units and English; None for missing numbers."""
-    with use_language(Language.ENGLISH):
-        return _document(answer)
-
-
-def _document(answer: Answer) -> dict[str, Any]:
     comparison, plans = answer.comparison, answer.plans()
     return {
         "schema": SCHEMA,
@@ -82,7 +78,7 @@ def _document(answer: Answer) -> dict[str, Any]:
         "verdicts": verdict_documents(answer),
         "arms": [_arm(answer, index) for index in range(len(comparison.arms))],
         "plans": None if plans is None else plans_document(plans),
-        "caveats": [_caveat(answer, index) for index in range(len(answer.caveats))],
+        "caveats": [_caveat(answer, caveat) for caveat in answer.caveats],
         "differences": [
             {"kind": d.kind, "name": d.name, "values": list(d.values), "is_default": d.is_default}
             for d in answer.differences
@@ -102,10 +98,10 @@ def _document(answer: Answer) -> dict[str, Any]:
     }
 
 
+@use_language(Language.ENGLISH)
 def verdict_documents(answer: Answer) -> list[dict[str, Any]]:
     """Return the verdict on each contender, as in the document."""
-    with use_language(Language.ENGLISH):
-        return [_verdict(answer, result) for result in answer.analysis.results]
+    return [_verdict(answer, result) for result in answer.analysis.results]
 
 
 def _verdict(answer: Answer, result: ContenderResult) -> dict[str, Any]:
@@ -126,7 +122,8 @@ def _verdict(answer: Answer, result: ContenderResult) -> dict[str, Any]:
             name: {"baseline": found.baseline, "contender": found.contender, "sure": found.is_sure, "blocks": found.n}
             for name, found in result.one_sided.items()
         },
-        **_sensitivity(answer, result),
+        **asdict(sensitivity(answer, result)),
+        "dropped_trials": dropped_trials(answer, result),
         "attribution": _attribution(answer.attributed.get(result.contender)),
     }
 
@@ -135,14 +132,6 @@ def _paired_values(result: ContenderResult, metric: Metric) -> dict[str, float] 
     """Return the values of both arms, whose quotient is the ratio; None without them."""
     values = result.paired_values.get(metric)
     return None if values is None else {"baseline": values[0], "contender": values[1]}
-
-
-def _sensitivity(answer: Answer, result: ContenderResult) -> dict[str, Any]:
-    """Return the spread of blocks, the smallest detectable difference, and the number of dropped trials."""
-    return {
-        **asdict(sensitivity(answer, result)),
-        "dropped_trials": dropped_trials(answer, result),
-    }
 
 
 def _attribution(attributed: AttributionResult | None) -> dict[str, Any] | None:
@@ -224,8 +213,7 @@ def _estimate(estimate: Estimate) -> dict[str, Any]:
     }
 
 
-def _caveat(answer: Answer, index: int) -> dict[str, Any]:
-    caveat = answer.caveats[index]
+def _caveat(answer: Answer, caveat: Caveat) -> dict[str, Any]:
     arm = None if caveat.arm is None else answer.comparison.arms[caveat.arm].label
     return {
         "slug": caveat.slug,
@@ -238,36 +226,28 @@ def _caveat(answer: Answer, index: int) -> dict[str, Any]:
 
 def _workload(workload: Workload) -> dict[str, Any]:
     match workload:
-        case Operation():
-            return _operation(workload)
-        case PgbenchWorkload():
-            return _load(workload)
-
-
-def _operation(operation: Operation) -> dict[str, Any]:
-    return {
-        "name": operation.name,
-        "steps": [
-            {"name": step.name, "sql": step.sql, "command": list(step.program) or None} for step in operation.steps
-        ],
-        "verify": list(operation.verify),
-    }
-
-
-def _load(workload: PgbenchWorkload) -> dict[str, Any]:
-    return {
-        "name": workload.name,
-        "scripts": [
-            {"name": script.name, "weight": script.weight, "builtin": script.is_builtin, "text": script.text}
-            for script in workload.scripts
-        ],
-        "clients": workload.clients,
-        "threads": workload.threads,
-        "query_mode": workload.query_mode.value,
-        "variables": dict(workload.variables),
-        "rate": workload.rate,
-        "rewrite": None if workload.rewrite is None else {"name": workload.rewrite.name, "text": workload.rewrite.text},
-    }
+        case Operation(steps=steps):
+            return {
+                "name": workload.name,
+                "steps": [
+                    {"name": step.name, "sql": step.sql, "command": list(step.program) or None} for step in steps
+                ],
+                "verify": list(workload.verify),
+            }
+        case PgbenchWorkload(rewrite=rewrite):
+            return {
+                "name": workload.name,
+                "scripts": [
+                    {"name": script.name, "weight": script.weight, "builtin": script.is_builtin, "text": script.text}
+                    for script in workload.scripts
+                ],
+                "clients": workload.clients,
+                "threads": workload.threads,
+                "query_mode": workload.query_mode.value,
+                "variables": dict(workload.variables),
+                "rate": workload.rate,
+                "rewrite": None if rewrite is None else {"name": rewrite.name, "text": rewrite.text},
+            }
 
 
 def _dataset(dataset: Dataset) -> dict[str, Any]:
@@ -293,7 +273,7 @@ def _design(answer: Answer) -> dict[str, Any]:
         "window_kind": design.window_kind.value,
         "window_transactions": design.window_transactions,
         "windows_per_block": design.rounds,
-        "windows_of_blocks": sorted(answer.window_counts) or [design.rounds],
+        "windows_of_blocks": sorted(answer.window_counts),
         "warm_up_s": design.warm_up_s,
         "client_processors": list(design.client_processors),
         "server_processors": list(design.server_processors),

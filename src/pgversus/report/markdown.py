@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pgversus.answers.answer import StudyAnswer
 from pgversus.answers.plans import ComparedPlans, PlansAnswer
 from pgversus.plans.sentences import headline, sentences
-from pgversus.report.arm_tables import HEADS, TIME_HEADS, TIMES_NOTE, ArmValuesRow, SizeTable, TimeRow, TpsTable
+from pgversus.report.arm_tables import HEADS, TIME_HEADS, TIMES_NOTE, SizeTable, TpsTable
 from pgversus.report.plans import NOTHING_COMPARED, override_text, plan_lines, plan_warnings, statement_text, times
 from pgversus.report.published import NOTHING_PUBLISHED, PublishedRatio, agreement_text, published_cells
 from pgversus.report.sentences import interval_heading
@@ -60,10 +60,10 @@ def markdown(answer: StudyAnswer, *, with_published: bool = False) -> str:
         *(_heat_map(found) for found in page.heat_maps),
         paragraph(together(*page.overview)),
         _published(page.published) if page.published is not None else "",
-        _arm_values(page.arm_values),
+        _of_arms(HEADS, page.arm_values),
         _tps(page.tps) if page.tps is not None else "",
         *(_sizes(found) for found in page.sizes),
-        _times(page.times),
+        _of_arms(TIME_HEADS, page.times),
         paragraph(_(TIMES_NOTE)) if page.times else "",
         _quantities(page.quantities),
         paragraph(_(COUNTERS_NOTE)) if page.quantities else "",
@@ -97,25 +97,15 @@ def bullets(lines: Iterable[str]) -> str:
     return "\n".join(f"- {paragraph(line)}" for line in lines)
 
 
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, names: int = 1) -> str:
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, names: int = 1, keeps_empty: bool = False) -> str:
     """Return a table whose first `names` columns are left-aligned and the others right-aligned; cells are escaped.
 
-    Empty columns are omitted.
+    keeps_empty: whether to keep empty columns, which are meaningful on a map.
     """
-    kept = [column for column in range(len(heads)) if any(row[column] for row in rows)]
-    return _lines(heads, rows, kept, names)
-
-
-def _whole_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table with one column of names, including empty columns, which are meaningful on a map."""
-    return _lines(heads, rows, range(len(heads)), 1)
-
-
-def _lines(heads: Sequence[str], rows: Sequence[Sequence[str]], kept: Iterable[int], names: int) -> str:
+    kept = [column for column in range(len(heads)) if keeps_empty or any(row[column] for row in rows)]
     marks = [":--"] * names + ["--:"] * (len(heads) - names)
-    columns = tuple(kept)
     lines = [heads, marks, *([escaped(cell) for cell in row] for row in rows)]
-    return "\n".join(f"| {' | '.join(line[column] for column in columns)} |" for line in lines) if rows else ""
+    return "\n".join(f"| {' | '.join(line[column] for column in kept)} |" for line in lines) if rows else ""
 
 
 def _verdicts(rows: Sequence[VerdictRow]) -> str:
@@ -157,7 +147,7 @@ def _heat_map(found: HeatMap) -> str:
         (place, *("" if cell is None else f"{cell.text} {cell.interval}".strip() for cell in cells))
         for place, cells in found.rows
     ]
-    return _whole_table(heads, rows)
+    return table(heads, rows, keeps_empty=True)
 
 
 def _published(rows: Sequence[PublishedRatio]) -> str:
@@ -168,24 +158,16 @@ def _published(rows: Sequence[PublishedRatio]) -> str:
     return table(heads, [(row.context, *published_cells(row), agreement_text(row)) for row in rows], names=2)
 
 
-def _arm_values(rows: Sequence[ArmValuesRow]) -> str:
-    heads = (_("context"), _("arm"), *map(_, HEADS))
-    return table(heads, [(row.context, row.arm, *row.cells) for row in rows], names=2)
+def _of_arms(heads: Iterable[str], rows: Sequence[tuple[str, ...]]) -> str:
+    return table((_("context"), _("arm"), *map(_, heads)), rows, names=2)
 
 
 def _tps(found: TpsTable) -> str:
-    heads = (_("context"), _("arm (tps)"), *(escaped(name) for name in found.workloads))
-    return table(heads, [(place, arm, *cells) for place, arm, cells in found.rows], names=2)
+    return table((_("context"), _("arm (tps)"), *map(escaped, found.workloads)), found.rows, names=2)
 
 
 def _sizes(found: SizeTable) -> str:
-    heads = (_("sizes"), *(escaped(arm) for arm in found.arms))
-    return _whole_table(heads, [(name, *cells) for name, cells in found.rows])
-
-
-def _times(rows: Sequence[TimeRow]) -> str:
-    heads = (_("context"), _("arm"), *map(_, TIME_HEADS))
-    return table(heads, [(row.context, row.arm, *row.cells) for row in rows], names=2)
+    return table((_("sizes"), *map(escaped, found.arms)), found.rows, keeps_empty=True)
 
 
 def _quantities(rows: Sequence[PlacedQuantityRow]) -> str:
@@ -198,19 +180,7 @@ def _quantities(rows: Sequence[PlacedQuantityRow]) -> str:
         _("change"),
         interval_heading(),
     )
-    cells = [
-        (
-            row.context,
-            row.contender,
-            row.quantity.label,
-            row.quantity.baseline,
-            row.quantity.contender,
-            row.quantity.change,
-            row.quantity.interval,
-        )
-        for row in rows
-    ]
-    return table(heads, cells, names=3)
+    return table(heads, [(row.context, row.contender, *row.quantity) for row in rows], names=3)
 
 
 def _why(found: Explanation) -> str:
@@ -218,26 +188,23 @@ def _why(found: Explanation) -> str:
     place = f" ({escaped(found.context)})" if found.context else ""
     head = _("Why")
     parts = [f"**{head}**{place}: {escaped(together(found.claim, *found.notes))}"]
-    for one in found.changed:
-        bullets = "\n".join(f"- {escaped(sentence)}" for sentence in one.sentences)
-        parts.append(folded(f"{one.statement}: {one.headline}", bullets))
+    parts += [folded(f"{one.statement}: {one.headline}", bullets(one.sentences)) for one in found.changed]
     return "\n\n".join(parts)
 
 
 def plans_markdown(answer: PlansAnswer) -> str:
     """Return the warnings, then each comparison: a heading, a list of sentences, and both plans, collapsed."""
-    caveats = (_("caveat: {caveat}", caveat=escaped(text)) for text in plan_warnings(answer))
-    warnings = "\n".join(f"- {caveat}" for caveat in caveats)
+    warnings = bullets(_("caveat: {caveat}", caveat=text) for text in plan_warnings(answer))
     parts = [part for one in answer.compared for part in _parts(one)] or [_(NOTHING_COMPARED)]
     return "\n\n".join([warnings, *parts] if warnings else parts) + "\n"
 
 
 def _parts(one: ComparedPlans) -> Iterator[str]:
-    baseline, contender = (escaped(label) for label in one.labels)
+    baseline, contender = one.labels
     yield f"### {escaped(statement_text(one.statement))}"
     yield paragraph(f"{baseline} → {contender}: {headline(one.difference)}")
     if found := sentences(one.difference):
-        yield "\n".join(f"- {escaped(text)}" for text in found)
+        yield bullets(found)
     if undone := override_text(one):
         yield paragraph(undone)
     if timing := times(one):

@@ -159,6 +159,20 @@ def study_lines(answer: StudyAnswer) -> list[str]:
     ]
 
 
+def method_lines(answer: StudyAnswer) -> list[str]:
+    """Return the lines on a study, or those on the only comparison of a command line."""
+    return comparison_lines(answer.answers[0]) if answer.is_comparison and answer.answers else study_lines(answer)
+
+
+def days_text(answers: Iterable[Answer]) -> str:
+    """Return the first and the last day of measurement, as `2026-05-01`; empty if not recorded."""
+    days = [day for one in answers for day in one.days or ()]
+    if not days:
+        return ""
+    first, last = min(days), max(days)
+    return first if first == last else _("{first} to {last}", first=first, last=last)
+
+
 def _goals(margin: str, precision: float | None, seed: int) -> str:
     """Return the margin and the seed, and the precision if one is set, which all contexts share."""
     if precision is None:
@@ -330,7 +344,7 @@ def windows_text(answers: Iterable[Answer]) -> str:
 
 
 def _range_of_windows(answers: Sequence[Answer]) -> str:
-    counts = set[int]().union(*(one.window_counts or {one.comparison.design.rounds} for one in answers))
+    counts = set[int]().union(*(one.window_counts for one in answers))
     lengths = _lengths([one.comparison.design for one in answers])
     if len(counts) == 1:
         return _in_quads(counts.pop(), lengths)
@@ -345,7 +359,7 @@ def _range_of_windows(answers: Sequence[Answer]) -> str:
 def _has_quads(answer: Answer) -> bool:
     design = answer.comparison.design
     has_windows = not answer.comparison.workload.runs_once and design.window_kind is not WindowKind.RUN
-    return has_windows and max(answer.window_counts, default=design.rounds) > 1
+    return has_windows and max(answer.window_counts) > 1
 
 
 def _in_quads(number: int, length: str) -> str:

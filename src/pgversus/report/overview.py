@@ -116,13 +116,9 @@ def _ending(answer: StudyAnswer) -> Iterator[str]:
 def _caveat_lines(slug: str, arms: Mapping[str, Mapping[str, str]], total: int) -> Iterator[str]:
     """Yield the lines of one kind of caveat. arms: for each arm, its texts by context."""
     for texts in islice(arms.values(), _MOST_ARMS):
-        yield _in_contexts(_("{caveat} ({slug})", caveat=_first(texts), slug=slug), texts, total)
+        yield _in_contexts(_("{caveat} ({slug})", caveat=next(iter(texts.values())), slug=slug), texts, total)
     if rest := list(arms)[_MOST_ARMS:]:
         yield _("the same for {arms} ({slug})", arms=", ".join(rest), slug=slug)
-
-
-def _first(texts: Mapping[str, str]) -> str:
-    return next(iter(texts.values()))
 
 
 def _in_contexts(caveat: str, texts: Mapping[str, str], total: int) -> str:

@@ -64,8 +64,7 @@ def _rows_warning(one: ComparedPlans) -> str:
         return _(
             "the rows that {contender} and {baseline} return cannot be compared: {uncertain}",
             uncertain=uncertain,
-            contender=one.labels[1],
-            baseline=one.labels[0],
+            **values,
         )
     if one.rows.differs_only_in_order:
         return _("{contender} returns the rows in a different order from {baseline}: {statement}", **values)

@@ -22,12 +22,12 @@ from pathlib import PurePath
 
 from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.report.sentences import shortened
-from pgversus.report.values import value_text
+from pgversus.report.values import change_texts, value_text
 from pgversus.stats.analysis import ContenderResult, Estimate
 from pgversus.study.comparison import BASELINE
 from pgversus.study.published import CONFOUNDED, Figure, major_version, read_figures
 from pgversus.text.translation import N_, _
-from pgversus.text.units import RatioTexts, change, has_bounds, ratio_texts
+from pgversus.text.units import change, has_bounds
 
 NOTHING_PUBLISHED = N_("No published values for these contexts.")
 """Untranslated."""
@@ -86,8 +86,7 @@ def published_ratios(answer: StudyAnswer) -> list[PublishedRatio]:
 
 def published_cells(row: PublishedRatio) -> tuple[str, ...]:
     """Return the cells of a row: contender, published change, measured change, its interval."""
-    one = row.measured
-    measured = RatioTexts("", "", "") if one is None else ratio_texts(one.value, one.low, one.high)
+    measured = change_texts(row.measured)
     return (
         row.contender,
         _("{change} ({levels})", change=change(row.published), levels=" / ".join(row.values)),

@@ -49,17 +49,13 @@ def unanswered_text(one: Unanswered) -> str:
 
 def not_begun(stopped: StopReason) -> str:
     """Return why a context was not reached. stopped: how its study ended."""
-    return _(_NOT_BEGUN[stopped])
-
-
-_NOT_BEGUN = {
-    StopReason.INTERRUPTED: N_("not started: interrupted"),
-    StopReason.BUDGET: N_("not started: the budget was used up"),
-    StopReason.BLOCKS: N_("not started"),
-    StopReason.DECIDED: N_("not started"),
-    StopReason.PRECISE: N_("not started"),
-    StopReason.FAILED: N_("not started"),
-}
+    match stopped:
+        case StopReason.INTERRUPTED:
+            return _("not started: interrupted")
+        case StopReason.BUDGET:
+            return _("not started: the budget was used up")
+        case _:
+            return _("not started")
 
 
 def effort(answer: Answer, result: ContenderResult) -> str:

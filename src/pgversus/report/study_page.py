@@ -4,16 +4,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from pgversus.answers.answer import StudyAnswer
-from pgversus.report.arm_tables import (
-    ArmValuesRow,
-    SizeTable,
-    TimeRow,
-    TpsTable,
-    arm_value_rows,
-    size_tables,
-    time_rows,
-    tps_table,
-)
+from pgversus.report.arm_tables import SizeTable, TpsTable, arm_value_rows, size_tables, time_rows, tps_table
 from pgversus.report.methodology import study_lines
 from pgversus.report.overview import (
     MOST_ROWS,
@@ -30,9 +21,6 @@ from pgversus.report.verdicts import VerdictRow
 from pgversus.report.why import Explanation, study_why
 from pgversus.text.translation import _
 
-_MOST_MAPPED = 1000
-"""Verdicts; a map has up to twelve columns."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyPage:
@@ -45,13 +33,13 @@ class StudyPage:
     """Empty with too many verdicts or too few factors."""
     published: list[PublishedRatio] | None
     """None if not requested."""
-    arm_values: list[ArmValuesRow]
+    arm_values: list[tuple[str, ...]]
     """Empty with too many arms to be readable."""
     tps: TpsTable | None
     """None with too many arms or a single workload."""
     sizes: list[SizeTable]
     """Sizes of tables and indexes; empty if they do not differ between builds, or with too many arms to be readable."""
-    times: list[TimeRow]
+    times: list[tuple[str, ...]]
     """Times of operations; empty with too many arms to be readable."""
     quantities: list[PlacedQuantityRow]
     """Empty with too many verdicts."""
@@ -82,7 +70,7 @@ def study_page(answer: StudyAnswer, *, with_published: bool) -> StudyPage:
         title=answer.study.title,
         question=answer.study.question,
         verdicts=shown,
-        heat_maps=heat_maps(answer) if verdicts <= _MOST_MAPPED else [],
+        heat_maps=heat_maps(answer),
         published=published_ratios(answer)[:MOST_ROWS] if with_published else None,
         arm_values=arm_value_rows(answer) if arms <= MOST_ROWS else [],
         tps=tps_table(answer) if arms <= MOST_ROWS else None,

@@ -6,6 +6,7 @@ Everything else is in the full report (report/terminal.py, page/). All ratios of
 import io
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 
 from rich.console import Console, RenderableType
@@ -19,7 +20,14 @@ from pgversus.report.overview import MOST_ROWS, not_measured, overview_sentences
 from pgversus.report.sentences import answer_sentences, contender_sentence, interval_heading, metric_text
 from pgversus.report.study_answer import study_sentences
 from pgversus.report.terminal import STYLES, SafeConsole, print_parts, terminal_table, verdicts_of_study
-from pgversus.report.values import counter_label, counter_text, sure_counter_names, value_text
+from pgversus.report.values import (
+    change_texts,
+    counter_label,
+    counter_text,
+    mean_text,
+    sure_counter_names,
+    value_text,
+)
 from pgversus.report.verdicts import MARKS, verdict_word
 from pgversus.report.why import study_why, why_of
 from pgversus.stats.analysis import Analysis, Estimate
@@ -27,7 +35,7 @@ from pgversus.stats.counters import CounterRatio
 from pgversus.study.comparison import BASELINE
 from pgversus.study.metrics import LATENCIES, Quantity, StepTime
 from pgversus.text.translation import N_, _, ngettext
-from pgversus.text.units import RatioTexts, duration, latency, ratio_texts, shows_factors
+from pgversus.text.units import RatioTexts, duration, shows_factors
 
 _PICTURE_COLUMNS = 100
 _PICTURE = """<svg viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
@@ -115,14 +123,7 @@ Form = Callable[[Estimate | CounterRatio | None], RatioTexts]
 def _form(analysis: Analysis) -> Form:
     """Return the form: factors if one is needed for a ratio of the metric that decides, otherwise changes."""
     ratios = [one for result in analysis.results if (one := result.ratios.get(analysis.metric))]
-    as_factors = any(shows_factors(ratio.value, ratio.high) for ratio in ratios)
-
-    def texts(ratio: Estimate | CounterRatio | None) -> RatioTexts:
-        if ratio is None:
-            return RatioTexts("", "", "")
-        return ratio_texts(ratio.value, ratio.low, ratio.high, as_factors=as_factors)
-
-    return texts
+    return partial(change_texts, as_factors=any(shows_factors(ratio.value, ratio.high) for ratio in ratios))
 
 
 def _arms(answer: Answer, form: Form) -> Table:
@@ -136,7 +137,7 @@ def _arms(answer: Answer, form: Form) -> Table:
         values = values if metric in answer.analysis.arm_values[arm.index] else []
         shown = [value_text(metric, value) for value in (min(values), max(values))] if values else []
         cells = [
-            _value_cell(answer.analysis.arm_values[arm.index].get(metric), lambda value: value_text(metric, value)),
+            mean_text(answer, arm.index, metric),
             _(_RANGE, least=shown[0], most=shown[1]) if shown else "",
         ]
         rows.add_row(Text(arm.label), *cells, *_verdict_cells(answer, arm.index, form))
@@ -157,10 +158,6 @@ def _verdict_cells(answer: Answer, arm: int, form: Form) -> list[RenderableType]
     return [change, shown.interval, Text(verdict, style=STYLES[result.verdict])]
 
 
-def _value_cell(estimate: Estimate | None, show: Callable[[float], str]) -> str:
-    return "" if estimate is None else show(estimate.value)
-
-
 def _times(answer: Answer, form: Form) -> Table | None:
     """Return a table of latencies, or of the steps of an operation that has several, with a column per arm."""
     workload = answer.comparison.workload
@@ -175,7 +172,7 @@ def _by_arm(answer: Answer, head: str, quantities: Mapping[str, Quantity], form:
     arms, against = answer.comparison.arms, _against(answer)
     rows = terminal_table(head, *(arm.label for arm in arms), *against)
     for name, quantity in quantities.items():
-        values = [_value_cell(answer.analysis.arm_values[arm.index].get(quantity), latency) for arm in arms]
+        values = [mean_text(answer, arm.index, quantity) for arm in arms]
         if not any(values):
             continue
         ratio = answer.analysis.results[0].ratios.get(quantity)

@@ -11,6 +11,7 @@ from itertools import groupby
 
 from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.report.sentences import metric_text
+from pgversus.report.values import change_texts
 from pgversus.report.verdicts import MARKS
 from pgversus.stats.analysis import Plateau, plateau
 from pgversus.stats.confidence import Verdict
@@ -19,7 +20,7 @@ from pgversus.study.comparison import Arm, Comparison
 from pgversus.study.metrics import Metric
 from pgversus.study.servers import Release, ServerName, SourceBuild
 from pgversus.text.translation import _, listed, together
-from pgversus.text.units import percent, ratio_texts
+from pgversus.text.units import percent
 
 FEWEST_LEVELS = 3
 """For two levels the table suffices."""
@@ -211,6 +212,8 @@ def _left_out(labels: list[str]) -> str:
 
 _FEWEST_FACTORS, _FEWEST_COLUMNS = 2, 2
 _MOST_COLUMNS = 12
+_MOST_MAPPED = 1000
+"""Verdicts."""
 # As many as fit side by side.
 
 
@@ -240,10 +243,12 @@ class HeatMap:
 
 
 def heat_maps(answer: StudyAnswer) -> list[HeatMap]:
-    """Return a map for each contender of a study whose contexts differ in enough factors.
+    """Return a map for each contender of a study whose contexts differ in enough factors; none with too many verdicts.
 
     Columns are the levels of the factor with the most levels; the last one if there are several.
     """
+    if sum(len(one.analysis.results) for one in answer.answers) > _MOST_MAPPED:
+        return []
     levels: dict[str, dict[str, None]] = {}
     for one in answer.answers:
         for factor, level in one.context.levels:
@@ -300,11 +305,8 @@ def _rows(
 
 def _cell(one: Answer, contender: int) -> HeatCell:
     result, metric = one.analysis.result_of(contender), one.analysis.metric
-    ratio = result.ratios.get(metric)
-    if ratio is None:
-        return HeatCell(text=MARKS.get(result.verdict, ""), change="", interval="", heat=0.0, verdict=result.verdict)
-    mark = MARKS.get(result.verdict, "")
-    log, shown = math.log(ratio.value), ratio_texts(ratio.value, ratio.low, ratio.high)
+    ratio, mark = result.ratios.get(metric), MARKS.get(result.verdict, "")
+    log, shown = 0.0 if ratio is None else math.log(ratio.value), change_texts(ratio)
     return HeatCell(
         text=f"{mark} {shown.value}".strip(),
         change=shown.value,

@@ -11,16 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pgversus.answers.answer import Answer, StudyAnswer
-from pgversus.report.arm_tables import (
-    HEADS,
-    TIME_HEADS,
-    TIMES_NOTE,
-    ArmValuesRow,
-    SizeTable,
-    TimeRow,
-    TpsTable,
-    size_tables,
-)
+from pgversus.report.arm_tables import HEADS, TIME_HEADS, TIMES_NOTE, SizeTable, size_tables
 from pgversus.report.caveats import caveat_text
 from pgversus.report.methodology import comparison_lines
 from pgversus.report.published import (
@@ -33,7 +24,14 @@ from pgversus.report.published import (
 from pgversus.report.sentences import answer_sentences, interval_heading, metric_text
 from pgversus.report.study_page import StudyPage, study_page
 from pgversus.report.sweeps import HeatCell, HeatMap, heat_colour
-from pgversus.report.values import COUNTERS_NOTE, PlacedQuantityRow, QuantityRow, quantity_rows, value_text
+from pgversus.report.values import (
+    COUNTERS_NOTE,
+    PlacedQuantityRow,
+    QuantityRow,
+    change_texts,
+    quantity_rows,
+    value_text,
+)
 from pgversus.report.verdicts import MARKS, VerdictRow, verdict_word
 from pgversus.report.why import Explanation, why_of
 from pgversus.stats.analysis import ContenderResult, Estimate
@@ -43,7 +41,7 @@ from pgversus.study.metrics import LATENCIES, Quantity, StepTime
 from pgversus.study.workload import Step
 from pgversus.text.redaction import visible
 from pgversus.text.translation import _
-from pgversus.text.units import RatioTexts, latency, plus_minus, ratio_texts
+from pgversus.text.units import latency, plus_minus
 
 
 class SafeConsole(Console):
@@ -148,11 +146,9 @@ def _verdict_table(answer: Answer) -> Table:
 
 
 def _result_cells(answer: Answer, result: ContenderResult) -> list[RenderableType]:
-    ratio = result.ratios.get(answer.analysis.metric)
-    shown = ratio_texts(ratio.value, ratio.low, ratio.high) if ratio else RatioTexts("", "", "")
-    change = (MARKS.get(result.verdict) or shown.value) if ratio else ""
+    shown = change_texts(result.ratios.get(answer.analysis.metric))
     return [
-        change,
+        shown.value and (MARKS.get(result.verdict) or shown.value),
         shown.interval,
         Text(verdict_word(result.verdict), style=STYLES[result.verdict]),
         str(result.blocks),
@@ -201,7 +197,7 @@ def _time_cells(answer: Answer, quantity: Quantity, arm: int) -> list[Renderable
     """Return a duration on an arm, and its change from the baseline."""
     ratio = None if arm == BASELINE else answer.analysis.result_of(arm).ratios.get(quantity)
     cells = _value_cells(answer.analysis.arm_values[arm].get(quantity), latency)
-    shown = ratio_texts(ratio.value, ratio.low, ratio.high) if ratio else RatioTexts("", "", "")
+    shown = change_texts(ratio)
     return [*cells, shown.value, shown.interval]
 
 
@@ -209,8 +205,8 @@ def _quantity_table(answer: Answer, result: ContenderResult, rows: list[Quantity
     """Return a table of memory and of counters that differ."""
     baseline, contender = answer.comparison.baseline.label, answer.comparison.arms[result.contender].label
     shown = terminal_table(_("counters"), baseline, contender, "", interval_heading())
-    for row in rows:
-        shown.add_row(Text(row.label), row.baseline, row.contender, row.change, row.interval)
+    for label, *cells in rows:
+        shown.add_row(Text(label), *cells)
     return shown
 
 
@@ -223,7 +219,7 @@ def _value_cells(estimate: Estimate | None, show: Callable[[float], str]) -> lis
 def size_table(found: SizeTable) -> Table:
     """Return a table of the sizes of tables and indexes, with a column per arm."""
     shown = terminal_table(_("sizes"), *found.arms)
-    for name, cells in found.rows:
+    for name, *cells in found.rows:
         shown.add_row(Text(name), *cells)
     return shown
 
@@ -272,13 +268,17 @@ def _parts_of_study(page: StudyPage) -> list[RenderableType]:
     if page.published is not None:
         parts += [_published_table(page.published), *map(Text, agreement_notes(page.published)), Text("")]
     if page.arm_values:
-        parts += [_arm_value_table(page.arm_values), Text("")]
+        parts += [_table_of_arms(_("all arms"), map(_, HEADS), page.arm_values), Text("")]
     if page.tps is not None:
-        parts += [_tps_table(page.tps), Text("")]
+        parts += [_table_of_arms(_("tps"), page.tps.workloads, page.tps.rows), Text("")]
     for sizes in page.sizes:
         parts += [size_table(sizes), Text("")]
     if page.times:
-        parts += [_time_table(page.times), Text(_(TIMES_NOTE), style="dim"), Text("")]
+        parts += [
+            _table_of_arms(_("times"), map(_, TIME_HEADS), page.times),
+            Text(_(TIMES_NOTE), style="dim"),
+            Text(""),
+        ]
     if page.quantities:
         parts += [_quantities_of_study(page.quantities), Text(_(COUNTERS_NOTE), style="dim"), Text("")]
     for why in page.why:
@@ -318,24 +318,11 @@ def _published_table(rows: Sequence[PublishedRatio]) -> RenderableType:
     return shown
 
 
-def _arm_value_table(rows: Sequence[ArmValuesRow]) -> Table:
-    shown = terminal_table(_("all arms"), "", *map(_, HEADS))
-    for row in rows:
-        shown.add_row(Text(row.context), Text(row.arm), *row.cells)
-    return shown
-
-
-def _tps_table(found: TpsTable) -> Table:
-    shown = terminal_table(_("tps"), "", *found.workloads)
-    for place, arm, cells in found.rows:
-        shown.add_row(Text(place), Text(arm), *cells)
-    return shown
-
-
-def _time_table(rows: Sequence[TimeRow]) -> Table:
-    shown = terminal_table(_("times"), "", *map(_, TIME_HEADS))
-    for row in rows:
-        shown.add_row(Text(row.context), Text(row.arm), *row.cells)
+def _table_of_arms(first: str, heads: Iterable[str], rows: Iterable[tuple[str, ...]]) -> Table:
+    """Return a table whose rows begin with a context and an arm."""
+    shown = terminal_table(first, "", *heads)
+    for context, arm, *cells in rows:
+        shown.add_row(Text(context), Text(arm), *cells)
     return shown
 
 
@@ -346,9 +333,8 @@ def _quantities_of_study(rows: Sequence[PlacedQuantityRow]) -> Table:
     above = None
     for row in rows:
         place = f"{row.context}  {row.contender}" if has_several else row.context
-        quantity = row.quantity
-        cells = [quantity.baseline, quantity.contender, quantity.change, quantity.interval]
-        shown.add_row(Text("" if place == above else place), Text(quantity.label), *cells)
+        label, *cells = row.quantity
+        shown.add_row(Text("" if place == above else place), Text(label), *cells)
         above = place
     return shown
 

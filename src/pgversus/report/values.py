@@ -7,10 +7,11 @@ follow, which explain a difference or accompany it.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, zip_longest
+from typing import NamedTuple
 
 from pgversus.answers.answer import Answer, StudyAnswer
-from pgversus.stats.analysis import ContenderResult
-from pgversus.stats.counters import sure_ratios
+from pgversus.stats.analysis import ContenderResult, Estimate
+from pgversus.stats.counters import CounterRatio, sure_ratios
 from pgversus.study.comparison import BASELINE
 from pgversus.study.counters import (
     COUNTERS,
@@ -22,9 +23,9 @@ from pgversus.study.counters import (
     recorded_name,
     unit_of,
 )
-from pgversus.study.metrics import BY_NAME, Metric
+from pgversus.study.metrics import BY_NAME, Metric, Quantity
 from pgversus.text.translation import N_, _, listed
-from pgversus.text.units import latency, ratio_texts, significant, size
+from pgversus.text.units import RatioTexts, latency, ratio_texts, significant, size
 
 COUNTERS_NOTE = N_("counters: values are means over all blocks; the change is the mean of the per-block ratios")
 """Explains why a change can deviate from the values: a single block can dominate a mean of values."""
@@ -68,8 +69,7 @@ _OF_VACUUM_ALIKE = frozenset(
 _NEVER_BY_ITSELF = _OF_HOST | _OF_LOAD | _NAMED_ALIKE | _OF_VACUUM_ALIKE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuantityRow:
+class QuantityRow(NamedTuple):
     """One metric or counter on the baseline and a contender; every number is already text."""
 
     label: str
@@ -101,13 +101,13 @@ def quantity_rows(
     wanted = [name for name in named or usual if name != answer.analysis.metric.value.removesuffix("_s")]
     return [
         *(row for name in wanted if (row := _row(answer, result, name))),
-        *islice(_sure(answer, result, wanted), most_sure),
+        *(row for _name, row in islice(_sure_named(answer, result, wanted), most_sure)),
     ]
 
 
 def sure_counters(answer: Answer, result: ContenderResult, most: int) -> list[QuantityRow]:
     """Return the counters with significant differences, the largest difference first."""
-    return list(islice(_sure(answer, result, ()), most))
+    return [row for _name, row in islice(_sure_named(answer, result, ()), most)]
 
 
 def sure_counter_names(answer: Answer, most: int) -> list[str]:
@@ -173,9 +173,22 @@ def _reported(one: Answer, name: str) -> Iterator[tuple[str, bool]]:
             yield one.arms[arm].version, name in counters or IN_BYTES.get(name) in counters
 
 
-def value_text(metric: Metric, value: float) -> str:
-    """Return a metric's value in a readable unit."""
-    return significant(value, 4) if metric is Metric.TPS else latency(value)
+def value_text(quantity: Quantity, value: float) -> str:
+    """Return the value of a metric or of the time of a step in a readable unit."""
+    return significant(value, 4) if quantity is Metric.TPS else latency(value)
+
+
+def mean_text(one: Answer, arm: int, quantity: Quantity) -> str:
+    """Return an arm's mean of a metric or of the time of a step; empty if there is none."""
+    found = one.analysis.arm_values[arm].get(quantity)
+    return "" if found is None else value_text(quantity, found.value)
+
+
+def change_texts(ratio: Estimate | CounterRatio | None, *, as_factors: bool | None = None) -> RatioTexts:
+    """Return a ratio and its bounds as text, as ratio_texts() does; all are empty without a ratio."""
+    if ratio is None:
+        return RatioTexts("", "", "")
+    return ratio_texts(ratio.value, ratio.low, ratio.high, as_factors=as_factors)
 
 
 def counter_label(answer: Answer, name: str) -> str:
@@ -199,10 +212,6 @@ def counter_text(name: str, value: float) -> str:
             return significant(value)
 
 
-def _sure(answer: Answer, result: ContenderResult, shown: Sequence[str]) -> Iterator[QuantityRow]:
-    return (row for _name, row in _sure_named(answer, result, shown))
-
-
 def _sure_named(answer: Answer, result: ContenderResult, shown: Sequence[str]) -> Iterator[tuple[str, QuantityRow]]:
     """Yield counters with significant differences; those that occur on one side only come first."""
     one_sided = (name for name, found in result.one_sided.items() if found.is_sure)
@@ -220,14 +229,13 @@ def _metric(result: ContenderResult, metric: Metric) -> QuantityRow | None:
     values = result.paired_values.get(metric)
     if values is None:
         return None
-    ratio = result.ratios.get(metric)
-    shown = ratio_texts(ratio.value, ratio.low, ratio.high) if ratio else None
+    shown = change_texts(result.ratios.get(metric))
     return QuantityRow(
         label=_(metric.label),
         baseline=value_text(metric, values[0]),
         contender=value_text(metric, values[1]),
-        change=shown.value if shown else "",
-        interval=shown.interval if shown else "",
+        change=shown.value,
+        interval=shown.interval,
     )
 
 
@@ -239,14 +247,13 @@ def _counter(answer: Answer, result: ContenderResult, name: str) -> QuantityRow 
     values = [found.get(name) for found in counters]
     if values[0] is None or values[1] is None:
         return None
-    ratio = result.counters.get(name)
-    shown = ratio_texts(ratio.value, ratio.low, ratio.high) if ratio else None
+    shown = change_texts(result.counters.get(name))
     return QuantityRow(
         label=counter_label(answer, name),
         baseline=counter_text(name, values[0]),
         contender=counter_text(name, values[1]),
-        change=shown.value if shown else "",
-        interval=shown.interval if shown else "",
+        change=shown.value,
+        interval=shown.interval,
     )
 
 

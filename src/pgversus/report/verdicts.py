@@ -4,11 +4,10 @@ from dataclasses import dataclass
 
 from pgversus.answers.answer import Answer
 from pgversus.report.sentences import metric_text
-from pgversus.report.values import value_text
+from pgversus.report.values import change_texts, value_text
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.confidence import Verdict
 from pgversus.text.translation import N_, _
-from pgversus.text.units import ratio_texts
 
 _WORDS = {
     Verdict.FASTER: N_("faster"),
@@ -118,7 +117,7 @@ def verdict_row(answer: Answer, result: ContenderResult) -> VerdictRow:
     found, metric = verdict_on(answer, result), answer.analysis.metric
     values = result.paired_values.get(metric)
     baseline_text, contender_text = (value_text(metric, value) for value in values) if values else ("", "")
-    shown = None if found.ratio is None else ratio_texts(found.ratio, found.low, found.high)
+    shown = change_texts(result.ratios.get(metric))
     return VerdictRow(
         context=found.context,
         baseline=found.baseline,
@@ -126,8 +125,8 @@ def verdict_row(answer: Answer, result: ContenderResult) -> VerdictRow:
         metric=metric_text(metric),
         baseline_text=baseline_text,
         contender_text=contender_text,
-        change=shown.value if shown else "",
-        interval=shown.interval if shown else "",
+        change=shown.value,
+        interval=shown.interval,
         verdict=found.verdict,
         word=verdict_word(found.verdict),
         blocks=str(found.blocks),

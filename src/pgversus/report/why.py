@@ -35,6 +35,7 @@ _REST = {
 class ChangedPlan:
     """A statement whose plan has changed or executes differently."""
 
+    compared: ComparedPlans
     statement: str
     headline: str
     sentences: list[str]
@@ -45,7 +46,6 @@ class Explanation:
     """The explanation for one contender from plans and counters."""
 
     context: str
-    baseline: str
     contender: str
     claim: str
     """The measured effect of changed plans, or that it is unknown, or that the plans are the same."""
@@ -67,7 +67,6 @@ def why_of(answer: Answer) -> list[Explanation]:
             found.append(
                 Explanation(
                     context=answer.context.label,
-                    baseline=arms[0].label,
                     contender=label,
                     claim=_claim(answer, result, changed),
                     notes=[statistics_note(one) for one in plans.unlike if one.labels[1] == label],
@@ -94,7 +93,8 @@ def _claim(answer: Answer, result: ContenderResult, changed: Sequence[ComparedPl
     # All plans may be the same and only execute differently.
     words = _GOES if all(one.difference.is_same_plan for one in changed) else _IS
     if attributed is not None and attributed.found is not None:
-        effect = _measured(answer, result, attributed, changed, words)
+        restored = {**labels, "restoration": attributed.restoration}
+        effect = _measured(answer, result, attributed.found, changed, words, restored)
         check = _("CHECK the caveats in {folder}.", folder=attributed.results) if attributed.needs_check else ""
         return together(check, effect, _("The measurement took {duration}.", duration=duration(attributed.wall_s)))
     return together(_(words.differ, **labels), _not_measured(answer, result, changed, labels))
@@ -218,23 +218,15 @@ _MOSTLY, _ALL_BUT_ALL = 0.5, 0.9
 def _measured(
     answer: Answer,
     result: ContenderResult,
-    attributed: AttributionResult,
+    found: Attribution,
     changed: Sequence[ComparedPlans],
     words: _Phrases,
+    labels: Mapping[str, str],
 ) -> str:
-    """Return the measured effect of the plans, or nothing if it is unknown."""
-    found = attributed.found
-    if found is None:
-        return ""
-    labels = {
-        "baseline": answer.comparison.baseline.label,
-        "contender": answer.comparison.arms[result.contender].label,
-        "restoration": attributed.restoration,
-    }
+    """Return the measured effect of the plans. labels: of both arms, with the restoration."""
     verdict, confirmation = result.verdict, _confirmation(result.verdict, found)
     # A verdict without a difference has no cause.
-    is_cause = found.share is not None and found.share.low >= _MOSTLY and not confirmation and verdict in DIFFERENT
-    if is_cause and found.share is not None:
+    if found.share is not None and found.share.low >= _MOSTLY and not confirmation and verdict in DIFFERENT:
         causes = words.cause if found.share.low >= _ALL_BUT_ALL else words.mostly
         restored = _with_exceptions(_(words.restored, **labels), answer, result, changed)
         begin = _("{cause}: {restored}.", cause=_(causes[verdict], **labels), restored=restored)
@@ -317,6 +309,7 @@ def _same_plans(answer: Answer, result: ContenderResult, labels: Mapping[str, st
 
 def _changed(one: ComparedPlans) -> ChangedPlan:
     return ChangedPlan(
+        compared=one,
         statement=statement_text(one.statement),
         headline=headline(one.difference),
         sentences=list(_sentences(one)),

@@ -100,11 +100,12 @@ def test_a_document_is_english_in_any_language() -> None:
 
 def test_texts_are_escaped_in_markdown(tmp_path: Path) -> None:
     entry = {"Plan": scan("t", Filter="(a = '```<b>')"), "Query Text": "SELECT <b> | 1"}
-    Path("odd.json").write_text(json.dumps([entry]))
-    assert typed("odd.json", "odd.json", "--format", "markdown", "-o", "plans.md").stdout == ""
+    Path("odd_1.json").write_text(json.dumps([entry]))
+    assert typed("odd_1.json", "odd_1.json", "--format", "markdown", "-o", "plans.md").stdout == ""
     text = (tmp_path / "plans.md").read_text()
     assert text.startswith("### SELECT \\<b\\> \\| 1\n")
-    assert "<details><summary>odd.json</summary>\n\n````\n" in text
+    assert "\nodd\\_1.json → odd\\_1.json: " in text
+    assert "<details><summary>odd_1.json</summary>\n\n````\n" in text
     assert "````\nSeq Scan on t  (1 row, 0 µs)\n  Filter: a = '```<b>'\n````" in text
 
 

@@ -51,6 +51,18 @@ class Page(HTMLParser):
         """All visible text, in order."""
         return " ".join(self.texts)
 
+    def row_lengths(self) -> list[list[int]]:
+        """The number of cells of each row, by table."""
+        found: list[list[int]] = []
+        for tag, _given in self.elements:
+            if tag == "table":
+                found.append([])
+            elif tag == "tr":
+                found[-1].append(0)
+            elif tag in ("td", "th"):
+                found[-1][-1] += 1
+        return found
+
     def policy(self) -> str:
         """The Content-Security-Policy of the page."""
         (found,) = (given["content"] for tag, given in self.elements if given.get("http-equiv") and tag == "meta")

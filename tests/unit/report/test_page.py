@@ -166,6 +166,13 @@ def test_names_and_queries_remain_text() -> None:
     assert len(text) < 1_600_000
 
 
+def test_rows_of_tables_have_as_many_cells_as_heads() -> None:
+    for whole in whole_studies():
+        tables = read_page(page_html(whole)).row_lengths()
+        assert len(tables) > 3
+        assert [lengths for lengths in tables if len(set(lengths)) > 1] == []
+
+
 def test_data_cannot_end_its_element() -> None:
     value = {"x": "</script><!-- &amp; \u2028"}
     assert not set("<>&") & set(data_text(value))

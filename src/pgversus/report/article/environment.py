@@ -10,7 +10,7 @@ from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.records.preparation import ArmFacts, origin_text
 from pgversus.report.article.figures import capped
 from pgversus.report.markdown import escaped, fenced, paragraph
-from pgversus.report.methodology import build_text, host_facts
+from pgversus.report.methodology import build_text, days_text, host_facts
 from pgversus.report.sentences import shortened
 from pgversus.study.comparison import Arm
 from pgversus.study.dataset import Dataset, SetupFile
@@ -35,20 +35,18 @@ def _machine(answer: StudyAnswer) -> Iterator[tuple[str, str]]:
         yield _("client"), listed(clients)
     if answer.invocation.program:
         yield _("measured with"), answer.invocation.program
-    days = [one.days for one in answer.answers if one.days is not None]
-    if days:
-        first, last = min(day for day, _unused in days), max(day for _unused, day in days)
-        yield _("measured on"), first if first == last else _("{first} to {last}", first=first, last=last)
+    if days := days_text(answer.answers):
+        yield _("measured on"), days
 
 
 def _servers(answer: StudyAnswer) -> Iterator[tuple[str, ...]]:
     """Yield each build once, with the label under which it was first compared."""
-    seen: dict[str, str] = {}
+    seen: set[str] = set()
     for one in answer.answers:
         for arm, facts in zip(one.comparison.arms, one.arms, strict=True):
             words = f"{build_text(facts)} {facts.sha256} {facts.flags}"
             if words not in seen:
-                seen[words] = arm.label
+                seen.add(words)
                 yield arm.label, facts.version, origin_text(facts.origin), facts.compiler, facts.flags, _source(facts)
 
 

@@ -23,7 +23,7 @@ from pgversus.report.article.figures import (
 )
 from pgversus.report.article.tables import amount_tables, load_tables, operation_tables, pair_tables
 from pgversus.report.markdown import bullets, escaped, fenced, folded, paragraph
-from pgversus.report.methodology import comparison_lines, load_command, restarts, study_lines
+from pgversus.report.methodology import load_command, method_lines, restarts
 from pgversus.report.overview import not_measured, overview_sentences, shared_caveats
 from pgversus.report.plans import override_text, plan_lines, statement_text
 from pgversus.report.study_answer import study_sentences
@@ -67,8 +67,8 @@ def _explained(one: Answer) -> Iterator[tuple[str, ...]]:
         for found in compared:
             old, new = _times(found)
             if old and new:
-                name = _("{case}, {statement}", case=_called(one), statement=statement_text(found.statement))
-                case = name if len(compared) > 1 else _called(one)
+                name = _("{case}, {statement}", case=one.place, statement=statement_text(found.statement))
+                case = name if len(compared) > 1 else one.place
                 yield case, *found.labels, latency(old), latency(new), significant(old / new)
 
 
@@ -83,12 +83,8 @@ def _measured(one: Answer, known: Published) -> Iterator[tuple[str, ...]]:
         values = result.paired_values.get(metric)
         shown = [value_text(metric, value) for value in values] if values else ["", ""]
         _unused, published, agreement = published_columns(known, one, result.contender)
-        names = (_called(one), labels[BASELINE], labels[result.contender])
+        names = (one.place, labels[BASELINE], labels[result.contender])
         yield *names, *shown, *ratio_cells(one, result.contender), published, agreement
-
-
-def _called(one: Answer) -> str:
-    return one.context.label or one.comparison.workload.name
 
 
 _MOST_CONTEXTS = 50
@@ -105,8 +101,7 @@ def explained(answer: StudyAnswer) -> Iterator[str]:
 
 
 def _context(one: Answer) -> Iterator[str]:
-    place = one.context.label or one.comparison.workload.name
-    yield f"### {escaped(place)}"
+    yield f"### {escaped(one.place)}"
     for why in why_of(one):
         yield paragraph(together(why.claim, *why.notes))
     plans = one.plans()
@@ -129,8 +124,7 @@ def _statement(found: ComparedPlans, shown: set[tuple[StatementName, str]]) -> I
             baseline=found.labels[0],
         )
     )
-    if lines:
-        yield "\n".join(f"- {paragraph(text)}" for text in lines)
+    yield bullets(lines)
     for label, plan in zip(found.labels, found.plans, strict=True):
         if (found.statement, label) in shown:
             continue
@@ -209,7 +203,7 @@ def _commands(one: Answer) -> Iterator[str]:
 def _windows(answers: Sequence[Answer]) -> str:
     """Return the number of windows in a block."""
     designs = [one.comparison.design for one in answers]
-    rounds = {count for one in answers for count in one.window_counts or {one.comparison.design.rounds}}
+    rounds = {count for one in answers for count in one.window_counts}
     if len(rounds) > 1:
         return _("Each block contains several such windows for every arm, in an order that cancels drift.")
     warm_up = duration(designs[0].warm_up_s)
@@ -307,4 +301,4 @@ def _measuring(answer: StudyAnswer) -> Iterator[str]:
         return
     baselines = dict.fromkeys(one.comparison.baseline.label for one in answer.answers)
     yield paragraph(_(_HOW if restarts(answer.answers) else _HOW_WHERE_RUNNING, baseline=", ".join(baselines)))
-    yield bullets(comparison_lines(answer.answers[0]) if answer.is_comparison else study_lines(answer))
+    yield bullets(method_lines(answer))

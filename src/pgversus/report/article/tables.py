@@ -19,7 +19,7 @@ from pgversus.report.markdown import paragraph
 from pgversus.report.published import agreement_text
 from pgversus.report.sentences import interval_heading, metric_text
 from pgversus.report.sweeps import Sweep
-from pgversus.report.values import value_text
+from pgversus.report.values import mean_text, value_text
 from pgversus.stats.analysis import times_of
 from pgversus.study.comparison import BASELINE, Arm
 from pgversus.study.metrics import TAILS, Metric, Quantity, StepTime
@@ -35,8 +35,8 @@ def pair_tables(case: Case, known: Published) -> Iterator[str]:
     rows = [
         (
             arm.label,
-            _value(one, arm.index, Metric.TPS),
-            _value(one, arm.index, Metric.LATENCY_MEAN),
+            mean_text(one, arm.index, Metric.TPS),
+            mean_text(one, arm.index, Metric.LATENCY_MEAN),
             *ratio_cells(one, arm.index),
             *published_columns(known, one, arm.index),
         )
@@ -55,8 +55,7 @@ def load_tables(case: Case, known: Published) -> Iterator[str]:
     """Yield count, throughput and latencies of each arm under each load; then ratios to the baseline."""
     factors = case.factors
     names = len(factors) + 1
-    heads = (*factors, _("server"), _("transactions"), _("tps"), _("min"), _("max"))
-    heads = (*heads, *_tail_names())
+    heads = (*factors, _("server"), _("transactions"), _("tps"), _("min"), _("max"), *_tail_names())
     yield capped(heads, list(_distributions(case)), names=names)
     for metric, answers in of_each_metric(case.answers).items():
         yield capped(
@@ -70,26 +69,19 @@ def _distributions(case: Case) -> Iterator[tuple[str, ...]]:
     for one in case.answers:
         for arm in one.comparison.arms:
             count, least, most, tails = _latencies(one, arm.index)
-            tps = _value(one, arm.index, Metric.TPS)
+            tps = mean_text(one, arm.index, Metric.TPS)
             yield *_place(case, one), arm.label, count, tps, least, most, *tails
 
 
 def _ratios(case: Case, answers: Sequence[Answer], known: Published) -> Iterator[tuple[str, ...]]:
     for one in answers:
         for arm in one.comparison.arms:
-            tps, published = _value(one, arm.index, Metric.TPS), published_columns(known, one, arm.index)
+            tps, published = mean_text(one, arm.index, Metric.TPS), published_columns(known, one, arm.index)
             yield *_place(case, one), arm.label, tps, *ratio_cells(one, arm.index), *published
 
 
 def _place(case: Case, one: Answer) -> list[str]:
     return [level(one, factor) for factor in case.factors]
-
-
-def _value(one: Answer, arm: int, metric: Metric) -> str:
-    found = one.analysis.arm_values[arm].get(metric)
-    if found is None:
-        return ""
-    return significant(found.value, 4) if metric is Metric.TPS else latency(found.value)
 
 
 def _tail_names() -> list[str]:
@@ -100,8 +92,8 @@ def _latencies(one: Answer, arm: int) -> tuple[str, str, str, list[str]]:
     """Return the transactions, the shortest and the longest latency, and the percentiles of the tail."""
     trials = [block.trials[arm] for block in one.blocks if block.has(arm)]
     least = [trial.latency_min_s for trial in trials if trial.latency_min_s is not None]
-    count, most = str(sum(trial.transactions for trial in trials)), _value(one, arm, Metric.LATENCY_MAX)
-    return count, latency(min(least)) if least else "", most, [_value(one, arm, metric) for metric in TAILS]
+    count, most = str(sum(trial.transactions for trial in trials)), mean_text(one, arm, Metric.LATENCY_MAX)
+    return count, latency(min(least)) if least else "", most, [mean_text(one, arm, metric) for metric in TAILS]
 
 
 _MS = 1e3
@@ -199,7 +191,7 @@ def amount_tables(case: Case, known: Published) -> Iterator[str]:
             (
                 *(level(one, factor) for factor in case.factors),
                 arm.label,
-                value_text(metric, found.value) if (found := one.analysis.arm_values[arm.index].get(metric)) else "",
+                mean_text(one, arm.index, metric),
                 *ratio_cells(one, arm.index),
                 *published_columns(known, one, arm.index),
             )

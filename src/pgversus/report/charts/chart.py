@@ -187,3 +187,12 @@ def series_layers(
 def of_series(name: str) -> str:
     """Return an expression that selects the rows of one name."""
     return f"datum.series === {quoted(name)}"
+
+
+def layered(layers: Sequence[Any], height: int, **properties: Any) -> dict[str, Any]:
+    """Return the specification of a chart with these layers, as wide as its container; height: in pixels."""
+    import altair as alt  # noqa: PLC0415 - takes a third of a second, and only charts need it
+
+    specification = alt.layer(*layers).properties(width="container", height=height, **properties).to_dict()
+    rest = {key: value for key, value in specification.items() if key not in {"$schema", "config"}}
+    return {**rest, "autosize": {"type": "fit-x", "contains": "padding"}}

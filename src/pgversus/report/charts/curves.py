@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import exp, fsum, log
 from statistics import geometric_mean
 from typing import Any
 
@@ -15,6 +14,7 @@ from pgversus.report.charts.chart import (
     chart_name,
     data,
     labels_by_value,
+    layered,
     log_ticks,
     number_labels,
     numbers,
@@ -22,7 +22,7 @@ from pgversus.report.charts.chart import (
     plain,
     series_layers,
 )
-from pgversus.report.charts.theme import SERIES, sized
+from pgversus.report.charts.theme import SERIES
 from pgversus.report.sentences import metric_text
 from pgversus.report.sweeps import Line, Point, Sweep, metric_axis
 from pgversus.report.values import value_text
@@ -43,17 +43,16 @@ def latency_chart(one: Answer) -> Chart | None:
     if not any(points.values()) or len(points) > MOST_SERIES:
         return None
     labels = {arm: one.comparison.arms[arm].label for arm in points}
-    place = one.context.label or one.comparison.workload.name
     shown = sorted({q for row in points.values() for q in row})
     return Chart(
         name=chart_name("latency", str(one.context.number), one.context.label),
-        title=_("Latency percentiles: {place}", place=place),
+        title=_("Latency percentiles: {place}", place=one.place),
         description=_(
             "One line per arm: transaction latency, from the median on the left to the slowest transactions on the "
             "right. As in the tables, a percentile is the mean of its blocks, and is shown only if every block has "
             "enough transactions beyond it."
         ),
-        specification=sized(_specification_of_percentiles(points, labels)),
+        specification=_specification_of_percentiles(points, labels),
         heads=(_("arm"), *(_name(q) for q in shown)),
         rows=tuple((labels[arm], *(latency(row[q]) if q in row else "" for q in shown)) for arm, row in points.items()),
     )
@@ -107,11 +106,7 @@ def _specification_of_percentiles(
         scale=alt.Scale(type="log", domain=[low, high], nice=False),
         axis=alt.Axis(values=marks, labelExpr=numbers(marks)),
     )
-    layers = series_layers(values, list(labels.values()), x, y)
-    specification: dict[str, Any] = (
-        alt.layer(*layers).properties(width="container", height=_PERCENTILES_HEIGHT).to_dict()
-    )
-    return specification
+    return layered(series_layers(values, list(labels.values()), x, y), _PERCENTILES_HEIGHT)
 
 
 _TRIALS_HEIGHT = 200
@@ -137,16 +132,15 @@ def run_order(one: Answer) -> Chart | None:
     if len(one.blocks) < 2 or len(one.comparison.arms) > MOST_SERIES or not any(p.value for p in points):  # noqa: PLR2004
         return None
     metric = one.analysis.metric
-    place = one.context.label or one.comparison.workload.name
     return Chart(
         name=chart_name("trials", str(one.context.number), one.context.label),
-        title=_("Trials in execution order: {place}", place=place),
+        title=_("Trials in execution order: {place}", place=one.place),
         description=_(
             "One mark per trial: its {metric} as a percentage of the mean of its arm, by block. Flat lines mean that "
             "there was no drift. Arms that move together were affected by the host.",
             metric=metric_text(metric),
         ),
-        specification=sized(_specification_of_trials(one, points)),
+        specification=_specification_of_trials(one, points),
         heads=(_("block"), _("arm"), metric_text(metric), _("share of the arm's mean")),
         rows=tuple(
             (
@@ -165,7 +159,7 @@ def _points(one: Answer, arm: int) -> list[_Point]:
     blocks = one.blocks if metric in one.analysis.arm_values[arm] else ()
     values = [(block.number, block.trials[arm].value(metric)) for block in blocks if block.has(arm)]
     known = [(number, value) for number, value in values if value is not None and value > 0]
-    mean = exp(fsum(log(value) for _unused, value in known) / len(known)) if known else 1.0
+    mean = geometric_mean(value for _unused, value in known) if known else 1.0
     points = [_Point(block=number, arm=label, value=value, share=value / mean, text="") for number, value in known]
     points += [
         _Point(block=block.number, arm=label, value=None, share=1.0, text=_("failed: {words}", words=failure.message))
@@ -201,8 +195,7 @@ def _specification_of_trials(one: Answer, points: list[_Point]) -> dict[str, Any
     if failed:
         marks = alt.Chart(data(failed)).mark_text(baseline="bottom", dy=-2, color="var(--invalid)")
         layers.append(marks.encode(x=x, y=alt.value(_TRIALS_HEIGHT), text="sign:N"))
-    specification: dict[str, Any] = alt.layer(*layers).properties(width="container", height=_TRIALS_HEIGHT).to_dict()
-    return specification
+    return layered(layers, _TRIALS_HEIGHT)
 
 
 _SWEEP_HEIGHT = 300
@@ -228,7 +221,7 @@ def sweep_chart(found: Sweep, number: int) -> Chart:
             "One line per context across the levels, in order of their amounts. The band around it shows the interval "
             "of each value. The axis starts at 0, so a small difference looks small."
         ),
-        specification=sized(_specification_of_sweep(found)),
+        specification=_specification_of_sweep(found),
         heads=("", *levels),
         rows=tuple((line.name, *_cells(found, line, levels)) for line in found.lines),
     )
@@ -264,22 +257,18 @@ def _specification_of_sweep(found: Sweep) -> dict[str, Any]:
     ascending = [visible(level) for level in _ascending(found)]
     x = alt.X("level:N", sort=ascending, title=plain(found.factor), axis=alt.Axis(labelAngle=0))
     top, highest = _top(found)
-    scale, title = alt.Scale(domain=[0, top], nice=False), plain(metric_axis(found.metric))
-    y = alt.Y("value:Q", title=title, scale=scale, axis=alt.Axis(tickCount=6, labelExpr=number_labels()))
+    scale, words = alt.Scale(domain=[0, top], nice=False), plain(metric_axis(found.metric))
+    y = alt.Y("value:Q", title=words, scale=scale, axis=alt.Axis(tickCount=6, labelExpr=number_labels()))
     bands = [
         alt.Chart(data(rows))
         .mark_area(opacity=0.18, clip=True, color=SERIES[number])
-        .encode(x=x, y=alt.Y("low:Q", scale=scale, title=title), y2="high:Q")
+        .encode(x=x, y=alt.Y("low:Q", scale=scale, title=words), y2="high:Q")
         .transform_filter(of_series(line.name))
         for number, line in enumerate(lines)
     ]
-    layers = [*bands, *series_layers(rows, [line.name for line in lines], x, y)]
-    layered = alt.layer(*layers).properties(width="container", height=_SWEEP_HEIGHT)
-    if highest > top:
-        note = _("Some intervals extend beyond the chart.")
-        layered = layered.properties(title=alt.TitleParams(text="", subtitle=note, anchor="start"))
-    specification: dict[str, Any] = layered.to_dict()
-    return specification
+    note = _("Some intervals extend beyond the chart.")
+    title = {"title": alt.TitleParams(text="", subtitle=note, anchor="start")} if highest > top else {}
+    return layered([*bands, *series_layers(rows, [line.name for line in lines], x, y)], _SWEEP_HEIGHT, **title)
 
 
 def _top(found: Sweep) -> tuple[float, float]:

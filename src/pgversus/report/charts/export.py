@@ -14,7 +14,6 @@ from pgversus.report.sweeps import heat_maps, sweeps
 
 MOST_CONTEXTS = 40
 """Contexts whose trials and latencies are drawn, the worst first."""
-_MOST_MAPPED = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +34,7 @@ def study_charts(answer: StudyAnswer) -> StudyCharts:
     """Return every chart for which there is data."""
     placed = worst_first(answer)
     contexts = list({id(one.answer): one.answer for one in placed}.values())[:MOST_CONTEXTS]
-    maps = heat_maps(answer) if len(placed) <= _MOST_MAPPED else []
+    maps = heat_maps(answer)
     return StudyCharts(
         forests=forests(answer),
         run_orders=[chart for one in contexts if (chart := run_order(one)) is not None],

@@ -52,12 +52,6 @@ def verdict_colour(verdict: Verdict) -> str:
     return f"var(--{verdict.value})"
 
 
-def sized(specification: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a specification that is as wide as its container and keeps its height."""
-    rest = {key: value for key, value in specification.items() if key not in {"$schema", "config"}}
-    return {**rest, "autosize": {"type": "fit-x", "contains": "padding"}}
-
-
 def config() -> dict[str, Any]:
     """Return the fonts and line styles of every chart."""
     axis = {

@@ -2,20 +2,29 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pgversus.answers.answer import StudyAnswer
-from pgversus.report.charts.chart import Chart, chart_name, data, plain, ratio_domain, ratio_labels, ratio_ticks
-from pgversus.report.charts.theme import sized, verdict_colour
+from pgversus.report.charts.chart import (
+    Chart,
+    chart_name,
+    data,
+    layered,
+    plain,
+    ratio_domain,
+    ratio_labels,
+    ratio_ticks,
+)
+from pgversus.report.charts.theme import verdict_colour
 from pgversus.report.overview import RankedVerdict, worst_first
 from pgversus.report.sentences import metric_text
 from pgversus.report.sweeps import HeatCell, HeatMap
+from pgversus.report.values import change_texts
 from pgversus.report.verdicts import SIGNS, verdict_word
+from pgversus.stats.analysis import Estimate
 from pgversus.stats.confidence import DIFFERENT, Verdict
 from pgversus.study.metrics import Metric
 from pgversus.text.translation import _
-from pgversus.text.units import ratio_texts
 
 _MOST_ROWS = 60
 _ROW_HEIGHT = 24
@@ -28,13 +37,8 @@ _SHAPES = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Row:
-    label: str
-    verdict: Verdict
-    ratio: float
-    low: float | None
-    high: float | None
+_Drawn = tuple[RankedVerdict, Estimate]
+"""A verdict and its ratio."""
 
 
 def forests(answer: StudyAnswer) -> list[Chart]:
@@ -46,7 +50,7 @@ def forests(answer: StudyAnswer) -> list[Chart]:
 
 
 def _forest(placed: Sequence[RankedVerdict], metric: Metric) -> Chart | None:
-    rows = [row for one in placed if (row := _row(one, metric)) is not None]
+    rows = [(one, ratio) for one in placed if (ratio := one.result.ratios.get(metric)) is not None]
     if not rows:
         return None
     shown = rows[:_MOST_ROWS]
@@ -66,28 +70,23 @@ def _forest(placed: Sequence[RankedVerdict], metric: Metric) -> Chart | None:
             "One row per verdict, the worst first. The mark is the ratio of contender to baseline, and the line is "
             "its interval. The vertical line is zero difference, and the band around it is the margin."
         ),
-        specification=sized(_specification(shown, margins, metric)),
+        specification=_specification(shown, margins, metric),
         heads=(_("verdict on"), _("verdict"), _("change"), _("interval")),
         rows=tuple(
-            (row.label, verdict_word(row.verdict), texts.value, texts.interval)
-            for row in shown
-            for texts in [ratio_texts(row.ratio, row.low, row.high)]
+            (one.label, verdict_word(one.result.verdict), texts.value, texts.interval)
+            for one, ratio in shown
+            for texts in [change_texts(ratio)]
         ),
     )
 
 
-def _row(one: RankedVerdict, metric: Metric) -> _Row | None:
-    ratio = one.result.ratios.get(metric)
-    if ratio is None:
-        return None
-    return _Row(label=one.label, verdict=one.result.verdict, ratio=ratio.value, low=ratio.low, high=ratio.high)
-
-
-def _specification(rows: Sequence[_Row], margins: set[float], metric: Metric) -> dict[str, Any]:
+def _specification(rows: Sequence[_Drawn], margins: set[float], metric: Metric) -> dict[str, Any]:
     import altair as alt  # noqa: PLC0415 - takes a third of a second, and only charts need it
 
     margin = margins.pop() if len(margins) == 1 else 0.0
-    domain = ratio_domain([row.ratio for row in rows], (end for row in rows for end in (row.low, row.high)), margin)
+    ratios = [ratio for _unused, ratio in rows]
+    bounds = (end for ratio in ratios for end in (ratio.low, ratio.high))
+    domain = ratio_domain([ratio.value for ratio in ratios], bounds, margin)
     ticks, scale = ratio_ticks(domain), alt.Scale(type="log", domain=list(domain), nice=False)
     words = metric_text(metric)
     x = alt.X(
@@ -105,27 +104,25 @@ def _specification(rows: Sequence[_Row], margins: set[float], metric: Metric) ->
         none,
         *_verdicts(rows, x, scale),
     ]
-    height = _ROW_HEIGHT * len(rows)
-    specification: dict[str, Any] = alt.layer(*layers).properties(width="container", height=height).to_dict()
-    return specification
+    return layered(layers, _ROW_HEIGHT * len(rows))
 
 
-def _verdicts(rows: Sequence[_Row], x: Any, scale: Any) -> list[Any]:
+def _verdicts(rows: Sequence[_Drawn], x: Any, scale: Any) -> list[Any]:
     """Return layers of intervals with marks, whose shapes and colours show the verdict."""
     import altair as alt  # noqa: PLC0415 - as above
 
     values = [
         {
-            "label": row.label,
-            "verdict": verdict_word(row.verdict),
-            "ratio": row.ratio,
-            "low": row.low,
-            "high": row.high,
+            "label": one.label,
+            "verdict": verdict_word(one.result.verdict),
+            "ratio": ratio.value,
+            "low": ratio.low,
+            "high": ratio.high,
         }
-        for row in rows
+        for one, ratio in rows
     ]
     y = alt.Y("label:N", sort=None, title=None, axis=alt.Axis(labelPadding=8, ticks=False, domain=False))
-    kinds = list(dict.fromkeys(row.verdict for row in rows))
+    kinds = list(dict.fromkeys(one.result.verdict for one, _unused in rows))
     words, colours = [verdict_word(kind) for kind in kinds], [verdict_colour(kind) for kind in kinds]
     legend = alt.Legend(orient="top", title=None, symbolOpacity=1)
     colour = alt.Color("verdict:N", scale=alt.Scale(domain=words, range=colours), legend=legend)
@@ -155,7 +152,7 @@ def heat_chart(found: HeatMap, number: int) -> Chart:
             "slower. A stronger colour means a larger difference. A grey, dashed cell means that no difference was "
             "established."
         ),
-        specification=sized(_specification_of_map(found)),
+        specification=_specification_of_map(found),
         heads=("", *found.columns),
         rows=tuple(
             (
@@ -217,7 +214,4 @@ def _specification_of_map(found: HeatMap) -> dict[str, Any]:
     ink = alt.condition("datum.sure", alt.value("var(--fg)"), alt.value("var(--muted)"))
     words = base.mark_text(dy=-7, fontWeight="bold").encode(text="words:N", color=ink)
     bounds = base.mark_text(dy=9, fontSize=10.5).encode(text="interval:N", color=ink)
-    specification: dict[str, Any] = (
-        alt.layer(*cells, words, bounds).properties(width="container", height=_MAP_ROW_HEIGHT * len(rows)).to_dict()
-    )
-    return specification
+    return layered([*cells, words, bounds], _MAP_ROW_HEIGHT * len(rows))

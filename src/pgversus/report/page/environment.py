@@ -7,11 +7,9 @@ from typing import Any
 from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.report.methodology import (
     build_text,
-    comparison_lines,
     host_facts,
     restarts,
     shortened_list,
-    study_lines,
     windows_text,
 )
 from pgversus.study.workload import Script
@@ -106,24 +104,6 @@ def _host(one: Answer) -> Iterator[tuple[str, str]]:
     yield _("client"), one.client
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reproduction:
-    """Everything needed to reproduce a study."""
-
-    command: str
-    """The command as typed; empty if not stored."""
-    program: str
-    seed: int
-    file_name: str
-    file_text: str
-    files: list[tuple[str, str]]
-    """Files that load and prepare the data, each with its SHA-256."""
-    builds: list[tuple[str, str]]
-    """Servers by name, with the SHA-256 of the fetched archive."""
-    small_print: list[str]
-    """Windows, builds and host, as in every report."""
-
-
 def method(answer: StudyAnswer) -> list[str]:
     """Return paragraphs on the method; empty if nothing was measured."""
     if not answer.answers:
@@ -206,27 +186,14 @@ def _looks(answer: StudyAnswer) -> str:
     )
 
 
-def reproduction(answer: StudyAnswer) -> Reproduction:
-    """Return the command, the files and the builds of a study, as far as known."""
-    invocation = answer.invocation
-    single = answer.answers[0] if answer.is_comparison and answer.answers else None
-    return Reproduction(
-        command=invocation.command,
-        program=invocation.program,
-        seed=answer.study.seed,
-        file_name=invocation.file_name,
-        file_text=invocation.file_text,
-        files=sorted(set(_files(answer))),
-        builds=[(name, _hash(facts)) for name, facts in sorted(answer.builds.items())],
-        small_print=comparison_lines(single) if single is not None else study_lines(answer),
-    )
+def hashes(answer: StudyAnswer) -> list[tuple[str, str]]:
+    """Return the files that load and prepare the data, then the servers by name, each with its SHA-256.
 
-
-def _files(answer: StudyAnswer) -> Iterator[tuple[str, str]]:
-    for one in answer.answers:
-        for arm in one.comparison.arms:
-            for file in (*arm.dataset.setup_files, *arm.dataset.prepare):
-                yield file.path, file.sha256
+    That of a server is of the fetched archive, or of the server program.
+    """
+    datasets = [arm.dataset for one in answer.answers for arm in one.comparison.arms]
+    files = {(file.path, file.sha256) for one in datasets for file in (*one.setup_files, *one.prepare)}
+    return [*sorted(files), *((name, _hash(facts)) for name, facts in sorted(answer.builds.items()))]
 
 
 def _hash(facts: Any) -> str:

@@ -9,8 +9,9 @@ from pgversus.report.arm_tables import TIME_HEADS, arm_value_rows, size_tables, 
 from pgversus.report.charts.export import MOST_CONTEXTS, study_charts
 from pgversus.report.charts.theme import config
 from pgversus.report.html import drawing_library, inlined, rendered_page, template_text
+from pgversus.report.methodology import method_lines
 from pgversus.report.overview import MOST_ROWS, RankedVerdict, not_measured, overview_sentences, worst_first
-from pgversus.report.page.environment import environment, method, reproduction, scripts
+from pgversus.report.page.environment import environment, hashes, method, scripts
 from pgversus.report.page.trust import trust
 from pgversus.report.page.verdicts import answer_lines, study_badge, verdict_lines
 from pgversus.report.page.why import why_parts
@@ -18,7 +19,7 @@ from pgversus.report.published import agreement_text, published_cells, published
 from pgversus.report.sentences import interval_heading, metric_text
 from pgversus.report.study_answer import joint_sentences
 from pgversus.report.sweeps import plateau_sentences
-from pgversus.report.values import QuantityRow, unreported_metrics
+from pgversus.report.values import unreported_metrics
 from pgversus.text.translation import _, listed, together
 
 
@@ -61,7 +62,6 @@ def _answer_parts(answer: StudyAnswer, placed: Sequence[RankedVerdict]) -> dict[
         "charts": study_charts(answer),
         "more_contexts": max(0, len(answer.answers) - MOST_CONTEXTS),
         "trust": found,
-        "noise": [(row.place, row.spread, row.smallest, str(row.blocks)) for row in found.noise],
         "more_noise": len(placed) - len(found.noise),
         "plateaus": plateau_sentences(answer),
     }
@@ -75,23 +75,20 @@ def _other_parts(answer: StudyAnswer, placed: Sequence[RankedVerdict]) -> dict[s
     return {
         "why": why,
         "more_why": more,
-        "counter_rows": _counter_rows,
         "environment": environment(answer),
         "sizes": size_tables(answer.answers) if is_readable else [],
-        "size_rows": lambda sizes: [(name, *cells) for name, cells in sizes.rows],
         "method": method(answer),
-        "reproduction": reproduction(answer),
+        "invocation": answer.invocation,
+        "seed": answer.study.seed,
+        "small_print": method_lines(answer),
+        "hashes": hashes(answer),
         "scripts": scripts(answer),
         "published_rows": [(row.context, *published_cells(row), agreement_text(row)) for row in published],
         "value_heads": [_(head) for head in VALUE_HEADS],
-        "arm_value_rows": [(row.context, row.arm, *row.cells) for row in arm_value_rows(answer)] if is_readable else [],
+        "arm_value_rows": arm_value_rows(answer) if is_readable else [],
         "time_heads": [_(head) for head in TIME_HEADS],
-        "time_rows": [(row.context, row.arm, *row.cells) for row in time_rows(answer)] if is_readable else [],
+        "time_rows": time_rows(answer) if is_readable else [],
     }
-
-
-def _counter_rows(rows: Sequence[QuantityRow]) -> list[tuple[str, ...]]:
-    return [(row.label, row.baseline, row.contender, row.change, row.interval) for row in rows]
 
 
 def _pair(answer: StudyAnswer) -> str:

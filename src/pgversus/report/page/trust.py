@@ -17,28 +17,14 @@ _MOST_DROPS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NoiseRow:
-    """The noise of one verdict, as text."""
-
-    place: str
-    spread: str
-    """Spread of the per-block ratios; empty for a single block."""
-    windows: str
-    """The part due to windows; empty if unknown."""
-    starts: str
-    """The part due to server starts; empty if unknown."""
-    smallest: str
-    """The smallest detectable difference; empty without an interval."""
-    blocks: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Trust:
     """Evidence for and against the figures."""
 
     same_arms: list[str]
     """Results of A/A comparisons; advice if there are none."""
-    noise: list[NoiseRow]
+    noise: list[tuple[str, ...]]
+    """For each verdict: the spread of its per-block ratios, the parts due to windows and to server starts, the smallest
+    detectable difference, and the number of blocks; empty if unknown."""
     drops: list[str]
     caveats: list[str]
 
@@ -93,16 +79,16 @@ def _same_arm(one: RankedVerdict) -> str:
     return _("A/A, {place}: {change} {interval}: {verdict}, as expected.", **values)
 
 
-def _noise(one: RankedVerdict) -> NoiseRow:
+def _noise(one: RankedVerdict) -> tuple[str, ...]:
     found = sensitivity(one.answer, one.result)
     smallest = found.smallest_difference
-    return NoiseRow(
-        place=one.label,
-        spread=_spread(found.spread_of_blocks),
-        windows=_spread(found.spread_of_windows),
-        starts=_spread(found.spread_of_starts),
-        smallest="" if smallest is None else percent_above(smallest),
-        blocks=one.result.blocks,
+    return (
+        one.label,
+        _spread(found.spread_of_blocks),
+        _spread(found.spread_of_windows),
+        _spread(found.spread_of_starts),
+        "" if smallest is None else percent_above(smallest),
+        str(one.result.blocks),
     )
 
 
@@ -117,12 +103,11 @@ def _drops(answer: StudyAnswer) -> list[str]:
 
 
 def _drops_of(one: Answer) -> Iterator[str]:
-    place = one.context.label or one.comparison.workload.name
     for block in one.blocks:
         for failure in block.failures:
             yield _(
                 "{place}, block {block}: a trial of {arm} failed during {phase}: {words}",
-                place=place,
+                place=one.place,
                 block=block.number,
                 arm=one.comparison.arms[failure.arm].label,
                 phase=phase_word(failure.phase),
@@ -134,6 +119,6 @@ def _drops_of(one: Answer) -> Iterator[str]:
             "{place}: {number} round measured again after a disturbance (blocks {blocks})",
             "{place}: {number} rounds measured again after a disturbance (blocks {blocks})",
             sum(block.repeated_rounds for block in again),
-            place=place,
+            place=one.place,
             blocks=listed(str(block.number) for block in again),
         )

@@ -13,7 +13,7 @@ from pgversus.report.sentences import contender_sentence
 from pgversus.report.size import size_advice
 from pgversus.report.study_answer import unfinished_lines
 from pgversus.report.values import dropped_trials
-from pgversus.report.verdicts import SIGNS, VerdictRow, verdict_row
+from pgversus.report.verdicts import VerdictRow, verdict_row
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.confidence import Verdict
 from pgversus.text.translation import N_, _, listed, together
@@ -64,7 +64,6 @@ class VerdictLine:
     """One line of the verdict table: the row that every report shows, and what only the page has."""
 
     row: VerdictRow
-    sign: str
     forest: Forest | None
     used: int
     """Number of trials of both arms."""
@@ -163,7 +162,6 @@ def _line(one: RankedVerdict, domain: tuple[float, float]) -> VerdictLine:
     ratio = result.ratios.get(metric)
     return VerdictLine(
         row=verdict_row(answer, result),
-        sign=SIGNS[result.verdict],
         forest=_forest(ratio.value, ratio.low, ratio.high, margin, domain) if ratio else None,
         used=2 * result.blocks,
         dropped=dropped_trials(answer, result),

@@ -5,27 +5,14 @@ from dataclasses import dataclass
 
 from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.answers.plans import ComparedPlans
-from pgversus.plans.levels import PlanLevel
 from pgversus.report.overview import RankedVerdict
 from pgversus.report.plans import PlanRow, plan_rows
 from pgversus.report.values import QuantityRow, quantity_rows
-from pgversus.report.why import Explanation, why_of
+from pgversus.report.why import ChangedPlan, Explanation, why_of
 
 _MOST_CONTEXTS = 60
 _MOST_STATEMENTS = 10
 _MOST_NODES = 400
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanPair:
-    """A changed plan next to the baseline's."""
-
-    statement: str
-    labels: tuple[str, str]
-    headline: str
-    sentences: list[str]
-    rows: list[PlanRow]
-    """Empty for a plan with too many nodes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +23,8 @@ class ContenderExplanation:
     contender: str
     baseline: str
     why: Explanation | None
-    plans: list[PlanPair]
+    plans: list[tuple[ChangedPlan, list[PlanRow]]]
+    """Changed plans with the rows of both; no rows if a plan has too many nodes."""
     counters: list[QuantityRow]
 
 
@@ -62,27 +50,11 @@ def _parts(one: Answer, metrics: tuple[str, ...]) -> list[ContenderExplanation]:
                 contender=label,
                 baseline=one.comparison.baseline.label,
                 why=why,
-                plans=_pairs(one, label, why) if why else [],
+                plans=[(changed, _rows(changed.compared)) for changed in why.changed[:_MOST_STATEMENTS]] if why else [],
                 counters=quantity_rows(one, result, metrics),
             )
         )
     return parts
-
-
-def _pairs(one: Answer, contender: str, why: Explanation) -> list[PlanPair]:
-    plans = one.plans()
-    compared = () if plans is None else plans.of(contender)
-    changed = [each for each in compared if each.difference.level not in (PlanLevel.WORK, PlanLevel.IDENTICAL)]
-    return [
-        PlanPair(
-            statement=shown.statement,
-            labels=each.labels,
-            headline=shown.headline,
-            sentences=shown.sentences,
-            rows=_rows(each),
-        )
-        for each, shown in list(zip(changed, why.changed, strict=True))[:_MOST_STATEMENTS]
-    ]
 
 
 def _rows(one: ComparedPlans) -> list[PlanRow]:

@@ -179,11 +179,12 @@ def agreement(a: Side, b: Side, found: Quotient | None) -> Agreement:
     return Agreement.LARGER_IN_B if _size(b.ratio) > _size(a.ratio) else Agreement.LARGER_IN_A
 
 
-_DIFFERENT = {
+_WORDS = {
     Agreement.LARGER_IN_A: N_("differ: larger effect in A"),
     Agreement.LARGER_IN_B: N_("differ: larger effect in B"),
     Agreement.HIGHER_IN_A: N_("differ: higher ratio in A"),
     Agreement.HIGHER_IN_B: N_("differ: higher ratio in B"),
+    Agreement.NOT_JUDGED: N_("not judged: the baselines differ"),
 }
 
 
@@ -197,7 +198,7 @@ def agreement_text(found: Agreement, a: Side, b: Side) -> str:
         case Agreement.OPPOSITE:
             return _("differ: slower in A, faster in B")
         case _:
-            return _(_DIFFERENT[found]) if found in _DIFFERENT else _open(a, b)
+            return _(_WORDS[found]) if found in _WORDS else _open(a, b)
 
 
 def shared_margin(a: Side, b: Side) -> float:

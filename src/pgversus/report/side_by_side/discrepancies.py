@@ -5,7 +5,7 @@ from typing import Any
 
 from pgversus.answers.answer import Answer
 from pgversus.records.preparation import ArmFacts, origin_text
-from pgversus.report.methodology import host_facts, windows_text
+from pgversus.report.methodology import days_text, host_facts, windows_text
 from pgversus.report.side_by_side.agreement import DiscrepancyKind, Note
 from pgversus.report.side_by_side.matching import MatchedPair, each_side
 from pgversus.study.comparison import BASELINE, Arm
@@ -34,14 +34,6 @@ def notes(pair: MatchedPair) -> tuple[Note, ...]:
         (DiscrepancyKind.CHECK, _check(pair)),
     )
     return tuple(Note(kind=kind, words=words) for kind, words in found if words)
-
-
-def days_text(days: tuple[str, str] | None) -> str:
-    """Return `2026-05-01`, or the first and the last day; empty if not recorded."""
-    if days is None:
-        return ""
-    first, last = days
-    return first if first == last else _("{first} to {last}", first=first, last=last)
 
 
 def host_text(host: Mapping[str, Any]) -> str:
@@ -167,7 +159,7 @@ def _is_alike(key: str, x: Any, y: Any) -> bool:
 def _days(a: Answer, b: Answer) -> str:
     if a.days is None or b.days is None or a.days == b.days:
         return ""
-    return _("measured on different days: {a} in A, {b} in B", a=days_text(a.days), b=days_text(b.days))
+    return _("measured on different days: {a} in A, {b} in B", a=days_text([a]), b=days_text([b]))
 
 
 def _client(a: Answer, b: Answer) -> str:

@@ -4,6 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 from pgversus.answers.answer import Answer, StudyAnswer
+from pgversus.report.methodology import days_text
 from pgversus.report.side_by_side.agreement import (
     Agreement,
     DiscrepancyKind,
@@ -16,33 +17,26 @@ from pgversus.report.side_by_side.agreement import (
     agreement_text,
     quotient,
 )
-from pgversus.report.side_by_side.discrepancies import days_text, host_text, notes
+from pgversus.report.side_by_side.discrepancies import host_text, notes
 from pgversus.report.side_by_side.matching import MatchedPair, match
 from pgversus.report.side_by_side.section import side_by_side_section
 from pgversus.report.tidy_tables import Cell, TidyTable
 from pgversus.stats.analysis import ContenderResult
-from pgversus.text.translation import Language, _, use_language
+from pgversus.text.translation import Language, use_language
 
 
 def side_by_side(a: StudyAnswer, b: StudyAnswer) -> SideBySide:
     """Match two results as far as they answer the same question, and state why the rest is not comparable."""
-    found = match(a, b)
-    return SideBySide(
-        a=_source(a),
-        b=_source(b),
-        rows=tuple(map(_row, found.together)),
-        not_comparable=found.alone,
-    )
+    together, alone = match(a, b)
+    return SideBySide(a=_source(a), b=_source(b), rows=tuple(map(_row, together)), not_comparable=tuple(alone))
 
 
 def _source(answer: StudyAnswer) -> ResultSource:
-    measured = [one.days for one in answer.answers if one.days is not None]
-    days = (min(first for first, _unused in measured), max(last for _unused, last in measured)) if measured else None
     return ResultSource(
         title=answer.study.title,
         results=answer.results,
         host=host_text(answer.answers[0].host) if answer.answers else "",
-        days=days_text(days),
+        days=days_text(answer.answers),
     )
 
 
@@ -52,14 +46,13 @@ def _row(pair: MatchedPair) -> SideBySideRow:
     is_comparable = all(note.kind is not DiscrepancyKind.BASELINE for note in found)
     of_both = quotient(a, b) if is_comparable else None
     judged = agreement(a, b, of_both) if is_comparable else Agreement.NOT_JUDGED
-    not_judged = _("not judged: the baselines differ")
     return SideBySideRow(
         a=a,
         b=b,
         metric=pair.a.analysis.metric,
         by_role=pair.by_role,
         agreement=judged,
-        words=agreement_text(judged, a, b) if is_comparable else not_judged,
+        words=agreement_text(judged, a, b),
         quotient=of_both,
         notes=found,
     )

@@ -13,7 +13,7 @@ from pgversus.report.sentences import metric_text, unanswered_text
 from pgversus.report.side_by_side.agreement import MismatchReason, NotComparable
 from pgversus.stats.analysis import ContenderResult
 from pgversus.study.comparison import Arm, Comparison
-from pgversus.study.dataset import Dataset, SetupFile
+from pgversus.study.dataset import SetupFile
 from pgversus.study.workload import Operation, PgbenchWorkload, Script, Step, Workload, threads_used
 from pgversus.text.translation import _, both, listed
 
@@ -37,11 +37,6 @@ def question_key(one: Answer, common: Collection[str]) -> Hashable:
 def work_key(arm: Arm) -> Hashable:
     """Return a key that is equal for two arms with the same work on the same data."""
     return _workload_key(arm.workload), _dataset_key(arm)
-
-
-def common_factors(ones: Collection[Answer], others: Collection[Answer]) -> set[str]:
-    """Return the factors that both studies fix and whose levels are more than names."""
-    return (_factors(ones) & _factors(others)) - NAMES
 
 
 def reasons(one: Answer, other: Answer, common: Collection[str]) -> Iterator[Reason]:
@@ -141,18 +136,17 @@ def _of_datasets(a: Comparison, b: Comparison) -> Iterator[Reason]:
     what = []
     if _scale(one) != _scale(other):
         what.append(each_side(_("scale"), _scale(one) or _("none"), _scale(other) or _("none")))
-    for name, first, second in _files(one.dataset, other.dataset):
+    files = (
+        (_("the content of setup files"), one.dataset.setup_files, other.dataset.setup_files),
+        (_("the content of prepare files"), one.dataset.prepare, other.dataset.prepare),
+    )
+    for name, first, second in files:
         if _hashes(first) != _hashes(second):
             what.append(_("{content} ({a} in A, {b} in B)", content=name, a=_paths(first), b=_paths(second)))
     variables = _variables(one.dataset.variables), _variables(other.dataset.variables)
     if variables[0] != variables[1]:
         what.append(each_side(_("variables"), *variables))
     yield MismatchReason.DATASET, _("dataset differs: {what}", what=listed(what))
-
-
-def _files(one: Dataset, other: Dataset) -> Iterator[tuple[str, tuple[SetupFile, ...], tuple[SetupFile, ...]]]:
-    yield _("the content of setup files"), one.setup_files, other.setup_files
-    yield _("the content of prepare files"), one.prepare, other.prepare
 
 
 def each_side(name: str, a: object, b: object) -> str:
@@ -199,17 +193,13 @@ class MatchedPair:
     """Whether they are matched by role only."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContextMatching:
-    """Matched verdicts in the order of A, and everything without a match."""
+def match(a: StudyAnswer, b: StudyAnswer) -> tuple[list[MatchedPair], list[NotComparable]]:
+    """Match contexts by question, and contenders by name or else by role.
 
-    together: tuple[MatchedPair, ...]
-    alone: tuple[NotComparable, ...]
-
-
-def match(a: StudyAnswer, b: StudyAnswer) -> ContextMatching:
-    """Match contexts by question, and contenders by name or else by role."""
-    common = common_factors(a.answers, b.answers)
+    Returns the pairs in the order of A, and everything without a match.
+    """
+    # Fixed by both studies, with levels that are more than names.
+    common = (_factors(a.answers) & _factors(b.answers)) - NAMES
     pairs = _pairs_of_contexts(a.answers, b.answers, common)
     together: list[MatchedPair] = []
     alone: list[NotComparable] = []
@@ -221,7 +211,7 @@ def match(a: StudyAnswer, b: StudyAnswer) -> ContextMatching:
     rest = [one for one in a.answers if one.context.number not in taken[0]]
     others = [one for one in b.answers if one.context.number not in taken[1]]
     alone += _not_the_same(rest, others, common, a, b)
-    return ContextMatching(together=tuple(together), alone=tuple(alone))
+    return together, alone
 
 
 def _pairs_of_contexts(
@@ -291,19 +281,14 @@ def _same_work(
 def _other_factors(one: Answer, other: Answer) -> NotComparable:
     a, b = (both(found.comparison.factors) or _("none") for found in (one, other))
     words = _("the compared factors differ: {a} in A, {b} in B", a=a, b=b)
-    return NotComparable(a=place(one), b=place(other), reasons=((MismatchReason.COMPARED, words),))
+    return NotComparable(a=one.place, b=other.place, reasons=((MismatchReason.COMPARED, words),))
 
 
 def _alone(one: Answer, result: ContenderResult, side: str) -> NotComparable:
     words = _("the other result has no contender with this name, and it is unclear which one corresponds to it")
-    called = f"{place(one)}: {one.comparison.arms[result.contender].label}"
+    called = f"{one.place}: {one.comparison.arms[result.contender].label}"
     reasons_ = ((MismatchReason.COMPARED, words),)
     return NotComparable(a=called if side == "A" else None, b=called if side == "B" else None, reasons=reasons_)
-
-
-def place(one: Answer) -> str:
-    """Return a context's label, or its workload if it is the only one of its study."""
-    return one.context.label or one.comparison.workload.name
 
 
 def _not_the_same(
@@ -318,13 +303,13 @@ def _not_the_same(
     for one in ones:
         if one.context.number in meant:
             other, found = meant[one.context.number]
-            yield NotComparable(a=place(one), b=place(other), reasons=found)
+            yield NotComparable(a=one.place, b=other.place, reasons=found)
         else:
-            yield NotComparable(a=place(one), b=None, reasons=(_only("A", one, lost_in_b),))
+            yield NotComparable(a=one.place, b=None, reasons=(_only("A", one, lost_in_b),))
     taken = {other.context.number for other, _unused in meant.values()}
     for other in others:
         if other.context.number not in taken:
-            yield NotComparable(a=None, b=place(other), reasons=(_only("B", other, lost_in_a),))
+            yield NotComparable(a=None, b=other.place, reasons=(_only("B", other, lost_in_a),))
 
 
 def _of_one_place(ones: Sequence[Answer], others: Sequence[Answer], common: Collection[str]) -> Meant:

@@ -64,8 +64,6 @@ _COUNTED: Mapping[Agreement, Callable[[int], str]] = {
 class SideText:
     """The texts of one verdict."""
 
-    pair: str
-    """`17.8 vs 16.12`."""
     baseline_text: str
     contender_text: str
     change: str
@@ -96,14 +94,6 @@ class RowText:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UnmatchedText:
-    """The texts of a context or contender without a counterpart."""
-
-    place: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SideBySideSection:
     """All texts of a comparison of two results."""
 
@@ -113,7 +103,8 @@ class SideBySideSection:
     sentences: list[str]
     """Numbers of agreements, and how to interpret them."""
     rows: list[RowText]
-    not_comparable: list[UnmatchedText]
+    not_comparable: list[tuple[str, str]]
+    """A context or contender without a counterpart, and the reason."""
 
     @property
     def notes(self) -> list[str]:
@@ -191,7 +182,6 @@ def _side(side: Side, metric: Metric) -> SideText:
     baseline, contender = side.baseline_value, side.contender_value
     shown = RatioTexts("", "", "") if side.ratio is None else ratio_texts(side.ratio, side.low, side.high)
     return SideText(
-        pair=_("{contender} vs {baseline}", contender=side.contender, baseline=side.baseline),
         baseline_text="" if baseline is None else value_text(metric, baseline),
         contender_text="" if contender is None else value_text(metric, contender),
         change=f"{MARKS.get(side.verdict, '')} {shown.value}".strip(),
@@ -209,9 +199,9 @@ def _quotient(found: Quotient | None) -> str:
     return f"{shown.value} {shown.interval}".strip()
 
 
-def _lone(one: NotComparable) -> UnmatchedText:
+def _lone(one: NotComparable) -> tuple[str, str]:
     reason = listed(words for _unused, words in one.reasons)
     if one.a is None or one.b is None:
-        return UnmatchedText(place=one.a or one.b or "", reason=reason)
+        return one.a or one.b or "", reason
     place = one.a if one.a == one.b else _("{a} in A, {b} in B", a=one.a, b=one.b)
-    return UnmatchedText(place=place, reason=reason)
+    return place, reason

@@ -23,7 +23,7 @@ def side_by_side_markdown(found: SideBySide) -> str:
         paragraph(" ".join(section.sentences)),
         _value_rows(section),
         _list(section.notes, _("Differences")),
-        _list([f"{one.place}: {one.reason}" for one in section.not_comparable], _("Not comparable")),
+        _list([f"{place}: {reason}" for place, reason in section.not_comparable], _("Not comparable")),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -111,8 +111,8 @@ def print_side_by_side(found: SideBySide, console: Console, columns: int | None 
     parts += [Text(""), *(Text(sentence) for sentence in section.sentences)]
     parts += [Text(_("difference: {note}", note=note)) for note in section.notes]
     parts += [
-        Text(_("not comparable: {place}: {reason}", place=one.place, reason=one.reason))
-        for one in section.not_comparable
+        Text(_("not comparable: {place}: {reason}", place=place, reason=reason))
+        for place, reason in section.not_comparable
     ]
     print_parts(parts, console, columns)
 

@@ -152,9 +152,9 @@ def check_values_for_repeats(matrix: Matrix, compared: int | None, problems: Pro
 
     Repeated levels of the compared factor are an A/A comparison.
     """
-    is_compared = None if compared is None else matrix.factors[compared]
-    for factor in (*matrix.settings, *matrix.variables):
-        if factor is not is_compared:
+    factors: tuple[Factor[Any], ...] = (*matrix.settings, *matrix.variables)
+    for factor in factors:
+        if compared is None or factor is not matrix.factors[compared]:
             check_for_repeats(factor.path, [level.word for level in factor.levels], problems)
 
 
