@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from pgversus.study.study import Study
 
 
-def measure(study: "Study", options: Mapping[str, Any], results: Path, *, earlier: "EarlierResults") -> "StudyAnswer":
-    """Run a study and read its answer back. earlier: how to treat existing results in the folder."""
+def measure(study: "Study", options: Mapping[str, Any], results: Path, *, earlier: "EarlierResults") -> int:
+    """Run a study, show its answer, and return the exit code. earlier: how to treat existing results in the folder."""
     # Imported here: `pgversus --help` and usage errors do not need numpy and psycopg.
     from pgversus.answers.read import read_answer  # noqa: PLC0415
     from pgversus.cli.command import command_typed  # noqa: PLC0415
@@ -43,8 +43,10 @@ def measure(study: "Study", options: Mapping[str, Any], results: Path, *, earlie
         command=command_typed(sys.argv[1:]),
     )
     with TerminalProgress(SafeConsole(stderr=True), language=options["language"]) as progress:
-        run_study(study, run_options, progress)
-    return read_answer(results)
+        run_study(with_requested_manner(study, options), run_options, progress)
+    answer = read_answer(results)
+    _show(answer, options)
+    return int(exit_code(answer, options["fail_on"]))
 
 
 def show_dry_run(
@@ -90,7 +92,7 @@ def show_dry_run(
     check_disk_space(found)
 
 
-def show_answer(answer: "StudyAnswer", options: Mapping[str, Any]) -> None:
+def _show(answer: "StudyAnswer", options: Mapping[str, Any]) -> None:
     """Write the answer after a run, in the form and to the place that the options name."""
     from pgversus.report.json_document import json_pieces, study_document  # noqa: PLC0415 - not for `--help`
 

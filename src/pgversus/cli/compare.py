@@ -7,24 +7,14 @@ from typing import Any
 
 import click
 
-from pgversus.cli.answer import exit_code, measure, show_answer, show_dry_run
-from pgversus.cli.options import (
-    ANSWER_GROUP,
-    PROGRAMS_GROUP,
-    GroupedCommand,
-    check_options,
-    shared_options,
-    with_requested_manner,
-)
-from pgversus.cli.question import arms_options, comparison_of, study_of, variable_options
+from pgversus.cli.answer import measure, show_dry_run
+from pgversus.cli.options import ANSWER_GROUP, PROGRAMS_GROUP, GroupedCommand, check_options, shared_options
+from pgversus.cli.question import VARIABLES, arms_options, comparison_of, study_of
 from pgversus.errors import ExitCode
 from pgversus.study.comparison import Comparison
-from pgversus.study.design import FIRST_LOOK, MOST_BLOCKS
+from pgversus.study.design import FIRST_LOOK, LEAST_FIXED, MOST_BLOCKS
 from pgversus.study.metrics import JUDGED_BY_NAME
 from pgversus.study.workload import QueryMode
-
-_LEAST_FIXED = 2
-
 
 _GROUPS = {
     "Data": ("initialize", "scale", "setup", "full_statistics", "prepare", "variables"),
@@ -68,7 +58,7 @@ _GROUPS = {
     type=click.Choice([mode.value for mode in QueryMode]),
     help="Query mode.  [default: simple]",
 )
-@variable_options
+@VARIABLES
 @click.option(
     "-R",
     "--rate",
@@ -135,7 +125,7 @@ _GROUPS = {
 )
 @click.option(
     "--blocks",
-    type=click.IntRange(min=_LEAST_FIXED),
+    type=click.IntRange(min=LEAST_FIXED),
     metavar="N",
     help="Run exactly N blocks and analyze once at the end.",
 )
@@ -187,13 +177,11 @@ def compare(**options: Any) -> int:
     results = _results_folder(options["results"], comparison)
     from pgversus.lab.resume import EarlierResults  # noqa: PLC0415 - `pgversus --help` does not need numpy
 
-    study = with_requested_manner(study_of(comparison), options)
+    study = study_of(comparison)
     if options["dry_run"]:
         show_dry_run(study, results, options, earlier=EarlierResults.REFUSE)
         return int(ExitCode.DONE)
-    whole = measure(study, options, results, earlier=EarlierResults.REFUSE)
-    show_answer(whole, options)
-    return int(exit_code(whole, options["fail_on"]))
+    return measure(study, options, results, earlier=EarlierResults.REFUSE)
 
 
 def _results_folder(given: str | None, comparison: Comparison) -> Path:

@@ -12,20 +12,12 @@ from pgversus.host.output_file import check_output
 from pgversus.study.build_options import USUAL_MANNER, BuildManner, BuildProfile, BuildSystem, requested_manner
 from pgversus.text.translation import Language
 
+if TYPE_CHECKING:
+    from pgversus.study.study import Study
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 _VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")
 """Variables in the order in which the C library consults them for the language of messages."""
-
-
-def language_option(function: Command) -> Command:
-    """Add `--lang` to a command, which receives it as `language`."""
-    return click.option(
-        "--lang",
-        "language",
-        type=click.Choice([language.value for language in Language]),
-        callback=_chosen,
-        help="Language of the report.  [default: from the locale]",
-    )(function)
 
 
 def _chosen(_context: click.Context, _parameter: click.Parameter, value: str | None) -> Language:
@@ -37,10 +29,6 @@ def locale_language(environment: Mapping[str, str]) -> Language:
     text = next((environment[name] for name in _VARIABLES if environment.get(name)), "")
     code = text.partition("_")[0].partition(".")[0].lower()
     return next((language for language in Language if language.value == code), Language.ENGLISH)
-
-
-if TYPE_CHECKING:
-    from pgversus.study.study import Study
 
 
 _BUILD_OPTIONS = (
@@ -59,9 +47,16 @@ _BUILD_OPTIONS = (
 OUTPUT = click.option(
     "-o", "--output", type=click.Path(), metavar="FILE", help="Write to a file.  [default: standard output]"
 )
-DETAIL = (
-    click.option("-v", "--verbose", is_flag=True, help="Show everything: all tables, plans, counters and conditions."),
-    click.option("-q", "--quiet", is_flag=True, help="Show the verdict sentence only."),
+VERBOSE = click.option(
+    "-v", "--verbose", is_flag=True, help="Show everything: all tables, plans, counters and conditions."
+)
+QUIET = click.option("-q", "--quiet", is_flag=True, help="Show the verdict sentence only.")
+LANGUAGE = click.option(
+    "--lang",
+    "language",
+    type=click.Choice([language.value for language in Language]),
+    callback=_chosen,
+    help="Language of the report.  [default: from the locale]",
 )
 RUN_AS = click.option(
     "--run-as",
@@ -111,8 +106,9 @@ _OPTIONS = (
     ),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of tables."),
     OUTPUT,
-    *DETAIL,
-    language_option,
+    VERBOSE,
+    QUIET,
+    LANGUAGE,
 )
 
 
@@ -150,11 +146,6 @@ PROGRAMS_GROUP = {"Servers and programs": ("build_profile", "build_system", "pgb
 def shared_options(command: Command) -> Command:
     """Add the options that compare and run share."""
     return with_options(command, _OPTIONS)
-
-
-def detail_options(command: Command) -> Command:
-    """Add --verbose and --quiet."""
-    return with_options(command, DETAIL)
 
 
 def build_options(command: Command) -> Command:

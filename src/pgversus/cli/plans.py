@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pgversus.cli.options import OUTPUT, RUN_AS, build_options, language_option, with_requested_manner
+from pgversus.cli.options import LANGUAGE, OUTPUT, RUN_AS, build_options, with_requested_manner
 from pgversus.cli.output import read_stdin, read_text, write_answer
-from pgversus.cli.question import arms_options, variable_options
+from pgversus.cli.question import VARIABLES, arms_options
 from pgversus.errors import PlanError
 from pgversus.host.output_file import check_output
 from pgversus.text.translation import Language, use_language
@@ -27,14 +27,14 @@ _FORMATS = ("text", "markdown", "html")
 @click.command(short_help="Compare the plans of the same statements.")
 @click.argument("names", nargs=-1, required=True, metavar="BASELINE CONTENDER...")
 @arms_options
-@variable_options
+@VARIABLES
 @build_options
 @RUN_AS
 @click.option(
     "--format", "form", type=click.Choice(_FORMATS), default="text", show_default=True, help="Format of the report."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead.")
-@language_option
+@LANGUAGE
 @OUTPUT
 def plans(names: tuple[str, ...], **options: Any) -> None:
     """Compare the plans of each statement on the first server with those on the others.

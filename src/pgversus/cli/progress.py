@@ -260,7 +260,8 @@ class TerminalProgress:
         """Return the progress of the study; if it is too wide, only its end with the remaining time."""
         if self._time_estimate is None:
             return []
-        time_estimate, running_s = self._time_estimate(), self._running_s
+        time_estimate = self._time_estimate()
+        running_s = 0.0 if self._block_began is None else self._clock() - self._block_began
         if time_estimate.contexts == 1 and time_estimate.spent_s + running_s == 0:
             return []
         words = time_estimate_parts(time_estimate, running_s)
@@ -281,8 +282,3 @@ class TerminalProgress:
         rows = row_lines(self._rows.first(most), width, self._spell, is_final=is_final)
         more = [[(ngettext("{number} more", "{number} more", rest), "dim")]] if rest > 0 else []
         return [[(heading, "dim")], *rows, *more]
-
-    @property
-    def _running_s(self) -> float:
-        """Elapsed time of the current block, in seconds."""
-        return 0.0 if self._block_began is None else self._clock() - self._block_began

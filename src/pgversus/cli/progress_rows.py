@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
@@ -253,11 +253,7 @@ class VerdictRows:
 
     def first(self, most: int) -> list[Row]:
         """Return at most `most` rows: undecided ones first, the most recently updated first within each kind."""
-        return list(islice(self._ranked(), most))
-
-    def _ranked(self) -> Iterator[Row]:
-        yield from reversed(self._undecided.values())
-        yield from reversed(self._known.values())
+        return list(islice(chain(reversed(self._undecided.values()), reversed(self._known.values())), most))
 
 
 def row_lines(rows: Sequence[Row], width: int, spell: Spell, *, is_final: bool) -> list[list[Piece]]:

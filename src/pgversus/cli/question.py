@@ -86,26 +86,19 @@ _ARMS = (
     click.option("-S", "--select-only", is_flag=True, help="Same as -b select-only."),
     click.option("-N", "--skip-some-updates", is_flag=True, help="Same as -b simple-update."),
 )
-_VARIABLES = (
-    click.option(
-        "-D",
-        "--define",
-        "variables",
-        multiple=True,
-        metavar="VAR=VALUE",
-        help="Variable for scripts, or for --prepare; repeatable.",
-    ),
+VARIABLES = click.option(
+    "-D",
+    "--define",
+    "variables",
+    multiple=True,
+    metavar="VAR=VALUE",
+    help="Variable for scripts, or for --prepare; repeatable.",
 )
 
 
 def arms_options(command: Command) -> Command:
     """Add the options for settings, data and scripts."""
     return with_options(command, _ARMS)
-
-
-def variable_options(command: Command) -> Command:
-    """Add the option for variables."""
-    return with_options(command, _VARIABLES)
 
 
 def parse_variable(text: str) -> tuple[str, str]:

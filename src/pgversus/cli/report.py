@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pgversus.cli.answer import terminal_answer
-from pgversus.cli.options import OUTPUT, detail_options, language_option
+from pgversus.cli.options import LANGUAGE, OUTPUT, QUIET, VERBOSE
 from pgversus.cli.output import rendered, write_error, write_out
 from pgversus.errors import ExitCode, PgversusError
 from pgversus.host.output_file import write_file
@@ -24,17 +24,12 @@ _LARGEST = 1_000_000
 # Bytes; a larger file contains rows rather than commands.
 
 
-def check_style(style: str | None, form: str) -> None:
-    """Raise UsageError for a style with a format other than Markdown."""
+def check_form(form: str, style: str | None, output: str | None) -> None:
+    """Raise UsageError for a style with a format other than Markdown, and for a binary format without a file."""
     if style is not None and form != "markdown":
         raise click.UsageError(f"--style {style} requires --format markdown")
-
-
-def write_up(answer: "StudyAnswer") -> str:
-    """Return the article on a study, in the current language."""
-    from pgversus.report.article.page import article  # noqa: PLC0415 - `pgversus --help` does not need numpy
-
-    return article(answer, unchanged_text)
+    if form in _BINARY and output is None:
+        raise click.UsageError(f"--format {form} is binary: name a file with --output FILE")
 
 
 def unchanged_text(file: SetupFile) -> str | None:
@@ -127,7 +122,8 @@ def _is_same(a: Path, b: Path) -> bool:
 
 
 _FOR_PEOPLE = ("terminal", "markdown", "html", "svg")
-_FORMATS = (*_FOR_PEOPLE, "csv", "trials-csv", "json", "parquet", "trials-parquet")
+_BINARY = ("parquet", "trials-parquet")
+_FORMATS = (*_FOR_PEOPLE, "csv", "trials-csv", "json", *_BINARY)
 
 
 @click.command(short_help="Show stored results as tables, HTML, Markdown, CSV or JSON.")
@@ -151,9 +147,10 @@ _FORMATS = (*_FOR_PEOPLE, "csv", "trials-csv", "json", "parquet", "trials-parque
     metavar="DIR",
     help="Also write every chart as SVG and PNG to this directory.",
 )
-@language_option
+@LANGUAGE
 @OUTPUT
-@detail_options
+@VERBOSE
+@QUIET
 def report(
     results: tuple[str, ...],
     form: str,
@@ -189,7 +186,7 @@ def report(
     form = "json" if as_json else form
     if (verbose or quiet) and form != "terminal":
         raise click.UsageError("--verbose and --quiet require --format terminal")
-    check_style(style, form)
+    check_form(form, style, output)
     of_one = {"--style": style is not None, "--published": published, "--charts": charts_directory is not None}
     two = one_or_two(results, form, of_one)
     # Formats for programs are always English.
@@ -197,16 +194,11 @@ def report(
     if two is not None:
         both = read_both(two)
         with use_language(form_language):
-            return _write(side_by_side_content(*both, form, output), form, output, " and ".join(two))
+            return _write(side_by_side_content(*both, form, output), output, " and ".join(two))
     answer = read_answer(Path(results[0]))
     with use_language(form_language):
-        content = (
-            write_up(answer)
-            if style == "article"
-            else _content(
-                answer, form, {"output": output, "verbose": verbose, "quiet": quiet}, with_published=published
-            )
-        )
+        options = {"output": output, "verbose": verbose, "quiet": quiet}
+        content = _content(answer, "article" if style == "article" else form, options, with_published=published)
     if charts_directory is not None:
         from pgversus.host.facts import has_font_for  # noqa: PLC0415 - only needed for pictures
 
@@ -214,16 +206,14 @@ def report(
             write_error(f"no font for {language.value} is installed here: pictures will show boxes")
         with use_language(language):
             _draw(answer, Path(charts_directory))
-    return _write(content, form, output, results[0])
+    return _write(content, output, results[0])
 
 
-def _write(content: "str | bytes | Iterable[str]", form: str, output: str | None, results: str) -> int:
-    """Write to the output file or to standard output; return the exit code."""
+def _write(content: "str | bytes | Iterable[str]", output: str | None, results: str) -> int:
+    """Write to the output file or, if it is text, to standard output; return the exit code."""
     if output is not None:
         write_file(Path(output), content)
-    elif isinstance(content, bytes):
-        raise click.UsageError(f"--format {form} is binary: name a file with --output FILE")
-    else:
+    elif not isinstance(content, bytes):
         write_out(content, results)
     return int(ExitCode.DONE)
 
@@ -245,6 +235,7 @@ def _content(
     answer: "StudyAnswer", form: str, options: Mapping[str, Any], *, with_published: bool
 ) -> "str | bytes | Iterable[str]":
     # Imported here: `pgversus --help` does not need numpy.
+    from pgversus.report.article.page import article  # noqa: PLC0415
     from pgversus.report.json_document import json_pieces, study_document  # noqa: PLC0415
     from pgversus.report.markdown import markdown  # noqa: PLC0415
     from pgversus.report.page.page import page_html  # noqa: PLC0415
@@ -254,6 +245,7 @@ def _content(
     forms: Mapping[str, Callable[[], str | bytes | Iterable[str]]] = {
         "terminal": lambda: terminal_answer(answer, options, with_published=with_published),
         "markdown": lambda: markdown(answer, with_published=with_published),
+        "article": lambda: article(answer, unchanged_text),
         "html": lambda: page_html(answer),
         "svg": lambda: summary_picture(answer),
         "csv": lambda: csv_lines(verdict_table(answer)),

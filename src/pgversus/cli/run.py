@@ -7,15 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pgversus.cli.answer import exit_code, measure, show_answer, show_dry_run
-from pgversus.cli.options import (
-    ANSWER_GROUP,
-    PROGRAMS_GROUP,
-    GroupedCommand,
-    check_options,
-    shared_options,
-    with_requested_manner,
-)
+from pgversus.cli.answer import measure, show_dry_run
+from pgversus.cli.options import ANSWER_GROUP, PROGRAMS_GROUP, GroupedCommand, check_options, shared_options
 from pgversus.cli.output import write_error
 from pgversus.errors import ExitCode
 from pgversus.text.units import parse_duration
@@ -63,9 +56,10 @@ def run(**options: Any) -> int:
     pgversus run my-study.toml --budget 2h --dry-run
     """  # noqa: D301 - \b is the marker of click for lines that must not be joined
     check_options(options)
-    from pgversus.lab.consent import opened_with_consent  # noqa: PLC0415 - `pgversus --help` does not need numpy
-    from pgversus.lab.resume import EarlierResults  # noqa: PLC0415 - the same
-    from pgversus.lab.studies import open_study  # noqa: PLC0415 - the same
+    # Imported here: `pgversus --help` does not need numpy.
+    from pgversus.lab.consent import has_consent, opened_with_consent  # noqa: PLC0415
+    from pgversus.lab.resume import EarlierResults  # noqa: PLC0415
+    from pgversus.lab.studies import open_study  # noqa: PLC0415
 
     open_it = partial(
         open_study,
@@ -78,8 +72,6 @@ def run(**options: Any) -> int:
     )
     earlier = EarlierResults.MOVE_AWAY if options["new"] else EarlierResults.RESUME
     if options["dry_run"]:
-        from pgversus.lab.consent import has_consent  # noqa: PLC0415 - the same
-
         opened = open_it(reads_outside=options["trust"])
         show_dry_run(
             opened.study,
@@ -91,10 +83,7 @@ def run(**options: Any) -> int:
         )
         return int(ExitCode.DONE)
     opened = opened_with_consent(open_it, trust=options["trust"], ask=_ask if _can_ask() else None)
-    study = with_requested_manner(opened.study, options)
-    answer = measure(study, options, opened.results, earlier=earlier)
-    show_answer(answer, options)
-    return int(exit_code(answer, options["fail_on"]))
+    return measure(opened.study, options, opened.results, earlier=earlier)
 
 
 def _can_ask() -> bool:

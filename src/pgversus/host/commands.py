@@ -99,6 +99,16 @@ class Finished:
         return self.exit_code == 0
 
 
+_MOST_SHOWN = 4000
+
+
+def shortened(output: str) -> str:
+    """Return the beginning of an output, and how much was left out."""
+    if len(output) <= _MOST_SHOWN:
+        return output
+    return f"{output[:_MOST_SHOWN]}\n... {len(output) - _MOST_SHOWN} characters left out\n"
+
+
 class Program(subprocess.Popen[bytes]):
     """A running program; its CPU time is known once poll() or wait() has returned an exit code."""
 

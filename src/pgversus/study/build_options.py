@@ -15,7 +15,7 @@ USUAL_COMPILER = "gcc"
 USUAL_BLOCK_SIZE = 8
 """Default size of table blocks and of WAL blocks, in kB."""
 
-_HANDED_ON = re.compile(r"(?:with|without|enable|disable)-[a-z0-9-]+")
+HANDED_ON = r"(?:with|without|enable|disable)-[a-z0-9-]+"
 # configure knows which of its own options a version has.
 _OWN = frozenset(
     {
@@ -29,7 +29,7 @@ _OWN = frozenset(
         "enable-rpath",
     }
 )
-_WORDS = ("blocksize", "wal-blocksize", "cassert", "cflags", "cc")
+WORDS = ("blocksize", "wal-blocksize", "cassert", "cflags", "cc")
 # make passes this to a shell unquoted, so shell metacharacters would run other commands.
 _COMPILER = re.compile(r"[\w./][\w./+,:@%-]*(?:[ \t]+[\w./+=,:@%-]+)*")
 _FORMS = (
@@ -130,8 +130,8 @@ def parse_build_options(words: Sequence[str], server: str) -> BuildOptions:
         name, equals, value = word.partition("=")
         if name in given or name in [other.partition("=")[0] for other in handed_on]:
             raise _bad(server, f"{name} twice", "each option once", "leave one of them out")
-        is_handed_on = _HANDED_ON.fullmatch(name) is not None and name not in _OWN
-        if not is_handed_on and name not in _WORDS:
+        is_handed_on = re.fullmatch(HANDED_ON, name) is not None and name not in _OWN
+        if not is_handed_on and name not in WORDS:
             raise _unknown(server, name)
         if is_handed_on:
             if equals and not value.strip():
@@ -165,7 +165,7 @@ def _size(given: dict[str, str], name: str, sizes: Sequence[int], server: str) -
 
 def _unknown(server: str, name: str) -> StudyError:
     # Users may try the names that configure uses.
-    near = get_close_matches(re.sub("^(with|enable)-", "", name), _WORDS, n=1)
+    near = get_close_matches(re.sub("^(with|enable)-", "", name), WORDS, n=1)
     return _bad(server, f"+{name}", _FORMS, f"did you mean +{near[0]}?" if near else "see the README")
 
 

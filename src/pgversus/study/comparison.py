@@ -241,17 +241,17 @@ def _defaults(given: Mapping[str, str], options: BuildOptions) -> dict[str, str]
     }
     if has_other:
         found["bgwriter_lru_maxpages"] = str(_LRU_KB // options.block_size_kb)
-    shared = _kb(given.get("shared_buffers", f"{_SHARED_BUFFERS_KB}kB"))
+    shared = _kb(given.get("shared_buffers", f"{_SHARED_BUFFERS_KB}kB"), options.block_size_kb)
     if shared is not None:
         usual = min(shared / _WAL_BUFFERS_SHARE, _MOST_WAL_BUFFERS_KB)
         found["wal_buffers"] = f"{int(max(usual, _LEAST_WAL_BUFFERS * USUAL_BLOCK_SIZE))}kB"
     return found
 
 
-def _kb(text: str) -> float | None:
+def _kb(text: str, block_size_kb: int) -> float | None:
     match = _QUANTITY.fullmatch(text)
-    # A number of blocks is accepted when only WAL blocks have an unusual size.
-    return float(match[1]) * _KB.get(match[2], USUAL_BLOCK_SIZE) if match else None
+    # A number of blocks is accepted when all arms have the same block size.
+    return float(match[1]) * _KB.get(match[2], block_size_kb) if match else None
 
 
 def _in_blocks(arm: Arm, name: str, value: str) -> StudyError:

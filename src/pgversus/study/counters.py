@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Literal
 
 from pgversus.text.translation import N_
 
@@ -33,34 +32,21 @@ class CounterUnit(StrEnum):
 class Counter:
     """The properties of a counter; its name ends with its unit (`_bytes`, `_s`; all others are counts)."""
 
-    unit: CounterUnit
     per_transaction: bool
     """Whether it grows with the load, so that the value per transaction is meaningful."""
-    more_is_better: Literal[False] | None
-    """False for costs; None for neutral values that describe how the work was done."""
     label: str
     """The name for people, untranslated: `shared buffer hits`."""
     description: str
     """One line for readers who know PostgreSQL."""
 
 
-def _of_load(label: str, description: str, unit: CounterUnit = CounterUnit.COUNT) -> Counter:
-    return Counter(unit=unit, per_transaction=True, more_is_better=None, label=label, description=description)
+def _of_load(label: str, description: str) -> Counter:
+    return Counter(per_transaction=True, label=label, description=description)
 
 
-def _cost_of_load(label: str, description: str, unit: CounterUnit = CounterUnit.COUNT) -> Counter:
-    return Counter(unit=unit, per_transaction=True, more_is_better=False, label=label, description=description)
+def _uncompared(label: str, description: str) -> Counter:
+    return Counter(per_transaction=False, label=label, description=description)
 
-
-def _uncompared(label: str, description: str, unit: CounterUnit = CounterUnit.COUNT) -> Counter:
-    return Counter(unit=unit, per_transaction=False, more_is_better=None, label=label, description=description)
-
-
-def _uncompared_cost(label: str, description: str, unit: CounterUnit = CounterUnit.COUNT) -> Counter:
-    return Counter(unit=unit, per_transaction=False, more_is_better=False, label=label, description=description)
-
-
-_BYTES, _SECONDS = CounterUnit.BYTES, CounterUnit.SECONDS
 
 _DATABASE = {
     "transactions_committed": _of_load(
@@ -68,12 +54,12 @@ _DATABASE = {
     ),
     "transactions_rolled_back": _of_load(N_("transactions rolled back"), "transactions rolled back"),
     "buffers_hit": _of_load(N_("shared buffer hits"), "pages found in shared buffers"),
-    "buffers_read": _cost_of_load(
+    "buffers_read": _of_load(
         N_("pages read from the system"), "pages read from the operating system's cache or from disk"
     ),
-    "temp_files": _cost_of_load(N_("temporary files"), "temporary files created by sorts, hashes and other operations"),
-    "temp_bytes": _cost_of_load(N_("temporary file size"), "data written to temporary files", _BYTES),
-    "deadlocks": _cost_of_load(N_("deadlocks"), "deadlocks"),
+    "temp_files": _of_load(N_("temporary files"), "temporary files created by sorts, hashes and other operations"),
+    "temp_bytes": _of_load(N_("temporary file size"), "data written to temporary files"),
+    "deadlocks": _of_load(N_("deadlocks"), "deadlocks"),
     "tuples_returned": _of_load(N_("rows scanned"), "rows read by scans"),
     "tuples_fetched": _of_load(N_("rows fetched by index scans"), "rows fetched by index scans"),
     "tuples_inserted": _of_load(N_("rows inserted"), "rows inserted"),
@@ -82,16 +68,16 @@ _DATABASE = {
 }
 
 _CLUSTER = {
-    "wal_bytes": _cost_of_load(N_("WAL size"), "WAL generated", _BYTES),
-    "wal_records": _cost_of_load(N_("WAL records"), "WAL records"),
-    "wal_full_page_images": _cost_of_load(N_("WAL full-page images"), "full-page images in WAL"),
+    "wal_bytes": _of_load(N_("WAL size"), "WAL generated"),
+    "wal_records": _of_load(N_("WAL records"), "WAL records"),
+    "wal_full_page_images": _of_load(N_("WAL full-page images"), "full-page images in WAL"),
     "checkpoints_timed": _uncompared(N_("timed checkpoints"), "scheduled checkpoints, including skipped ones"),
     "checkpoints_requested": _uncompared(
         N_("requested checkpoints"), "checkpoints requested by the amount of WAL or by a command"
     ),
     "checkpoint_buffers_written": _uncompared(N_("pages written by checkpoints"), "pages written by checkpoints"),
-    "checkpoint_write_s": _uncompared(N_("checkpoint write time"), "time spent writing files in checkpoints", _SECONDS),
-    "checkpoint_sync_s": _uncompared(N_("checkpoint sync time"), "time spent syncing files in checkpoints", _SECONDS),
+    "checkpoint_write_s": _uncompared(N_("checkpoint write time"), "time spent writing files in checkpoints"),
+    "checkpoint_sync_s": _uncompared(N_("checkpoint sync time"), "time spent syncing files in checkpoints"),
     "background_buffers_written": _uncompared(
         N_("pages written by the background writer"), "pages written by the background writer"
     ),
@@ -123,88 +109,64 @@ _IO_LABELS = {
 }
 
 
+_IO_DESCRIPTIONS = {
+    "reads": "read operations by {}; in PostgreSQL 16, and again from 18 on",
+    "read_bytes": "bytes read by {}",
+    "writes": "write operations by {}",
+    "write_bytes": "bytes written by {}",
+    "extends": "file extensions by {}; PostgreSQL 18 and later",
+    "extend_bytes": "bytes added to files by {}",
+    "hits": "pages found in a buffer by {}",
+    "evictions": "pages evicted from a buffer by {}",
+    "fsyncs": "files synced by {}",
+}
+
+
 def _io(prefix: str, whose: str) -> dict[str, Counter]:
     """Return the same nine counters for a group of processes."""
-    return {
-        f"{prefix}_io_reads": _cost_of_load(
-            _IO_LABELS[f"{prefix}_io_reads"], f"read operations by {whose}; in PostgreSQL 16, and again from 18 on"
-        ),
-        f"{prefix}_io_read_bytes": _cost_of_load(
-            _IO_LABELS[f"{prefix}_io_read_bytes"], f"bytes read by {whose}", _BYTES
-        ),
-        f"{prefix}_io_writes": _cost_of_load(_IO_LABELS[f"{prefix}_io_writes"], f"write operations by {whose}"),
-        f"{prefix}_io_write_bytes": _cost_of_load(
-            _IO_LABELS[f"{prefix}_io_write_bytes"], f"bytes written by {whose}", _BYTES
-        ),
-        f"{prefix}_io_extends": _cost_of_load(
-            _IO_LABELS[f"{prefix}_io_extends"], f"file extensions by {whose}; PostgreSQL 18 and later"
-        ),
-        f"{prefix}_io_extend_bytes": _cost_of_load(
-            _IO_LABELS[f"{prefix}_io_extend_bytes"], f"bytes added to files by {whose}", _BYTES
-        ),
-        f"{prefix}_io_hits": _of_load(_IO_LABELS[f"{prefix}_io_hits"], f"pages found in a buffer by {whose}"),
-        f"{prefix}_io_evictions": _cost_of_load(
-            _IO_LABELS[f"{prefix}_io_evictions"], f"pages evicted from a buffer by {whose}"
-        ),
-        f"{prefix}_io_fsyncs": _cost_of_load(_IO_LABELS[f"{prefix}_io_fsyncs"], f"files synced by {whose}"),
-    }
+    names = {f"{prefix}_io_{name}": description for name, description in _IO_DESCRIPTIONS.items()}
+    return {name: _of_load(_IO_LABELS[name], description.format(whose)) for name, description in names.items()}
 
 
 _PROCESSES = {
-    "server_cpu_user_s": _cost_of_load(N_("server user CPU time"), "user CPU time of the server's processes", _SECONDS),
-    "server_cpu_system_s": _cost_of_load(
-        N_("server system CPU time"), "system CPU time of the server's processes", _SECONDS
+    "server_cpu_user_s": _of_load(N_("server user CPU time"), "user CPU time of the server's processes"),
+    "server_cpu_system_s": _of_load(N_("server system CPU time"), "system CPU time of the server's processes"),
+    "client_cpu_s": _of_load(N_("pgbench CPU time"), "user and system CPU time of the client (pgbench)"),
+    "client_cpu_user_s": _of_load(N_("pgbench user CPU time"), "user CPU time of the client (pgbench)"),
+    "server_memory_peak_bytes": _uncompared(
+        N_("peak server memory"), "peak memory of all processes of the server together"
     ),
-    "client_cpu_s": _cost_of_load(N_("pgbench CPU time"), "user and system CPU time of the client (pgbench)", _SECONDS),
-    "client_cpu_user_s": _cost_of_load(N_("pgbench user CPU time"), "user CPU time of the client (pgbench)", _SECONDS),
-    "server_memory_peak_bytes": _uncompared_cost(
-        N_("peak server memory"), "peak memory of all processes of the server together", _BYTES
-    ),
-    "session_memory_peak_bytes": _uncompared_cost(
+    "session_memory_peak_bytes": _uncompared(
         N_("peak session memory"),
         "peak memory of the operation's server process, including the shared buffers that it touched",
-        _BYTES,
     ),
-    "data_bytes": _uncompared_cost(N_("database size"), "size of the database before its load", _BYTES),
+    "data_bytes": _uncompared(N_("database size"), "size of the database before its load"),
 }
 
 _HOST = {
-    "host_cpu_s": _uncompared_cost(N_("host CPU time"), "CPU time of all processes on the host", _SECONDS),
-    "host_cpu_user_s": _uncompared_cost(
-        N_("host user CPU time"), "user CPU time of all processes on the host", _SECONDS
+    "host_cpu_s": _uncompared(N_("host CPU time"), "CPU time of all processes on the host"),
+    "host_cpu_user_s": _uncompared(N_("host user CPU time"), "user CPU time of all processes on the host"),
+    DISTURBED_WINDOWS: _uncompared(
+        N_("disturbed windows"), "disturbed windows that were used because they were not repeated again; absent if none"
     ),
-    DISTURBED_WINDOWS: _uncompared_cost(
-        N_("disturbed windows"),
-        "disturbed windows that were used because they were not repeated again; absent if none",
+    "host_steal_s": _uncompared(N_("stolen CPU time"), "CPU time that the hypervisor gave to other guests"),
+    "host_iowait_s": _uncompared(
+        N_("I/O wait of the host"), "time that CPUs were idle while a process waited for disk"
     ),
-    "host_steal_s": _uncompared_cost(
-        N_("stolen CPU time"), "CPU time that the hypervisor gave to other guests", _SECONDS
-    ),
-    "host_iowait_s": _uncompared_cost(
-        N_("I/O wait of the host"), "time that CPUs were idle while a process waited for disk", _SECONDS
-    ),
-    "context_switches": _cost_of_load(N_("context switches"), "context switches on the host"),
-    "pressure_cpu_s": _uncompared_cost(N_("CPU pressure"), "time that at least one process waited for a CPU", _SECONDS),
-    "pressure_io_s": _uncompared_cost(N_("I/O pressure"), "time that at least one process waited for disk", _SECONDS),
-    "pressure_memory_s": _uncompared_cost(
-        N_("memory pressure"), "time that at least one process waited for memory", _SECONDS
-    ),
-    "disk_read_bytes": _cost_of_load(
-        N_("bytes read from disk"), "bytes read from the disk that holds the data", _BYTES
-    ),
-    "disk_write_bytes": _cost_of_load(
-        N_("bytes written to disk"), "bytes written to the disk that holds the data", _BYTES
-    ),
-    "disk_reads": _cost_of_load(N_("disk reads"), "reads from the disk that holds the data"),
-    "disk_writes": _cost_of_load(N_("disk writes"), "writes to the disk that holds the data"),
-    "cpu_throttled_s": _uncompared_cost(
-        N_("CPU throttling"), "time that a CPU limit throttled pgversus and its servers", _SECONDS
-    ),
+    "context_switches": _of_load(N_("context switches"), "context switches on the host"),
+    "pressure_cpu_s": _uncompared(N_("CPU pressure"), "time that at least one process waited for a CPU"),
+    "pressure_io_s": _uncompared(N_("I/O pressure"), "time that at least one process waited for disk"),
+    "pressure_memory_s": _uncompared(N_("memory pressure"), "time that at least one process waited for memory"),
+    "disk_read_bytes": _of_load(N_("bytes read from disk"), "bytes read from the disk that holds the data"),
+    "disk_write_bytes": _of_load(N_("bytes written to disk"), "bytes written to the disk that holds the data"),
+    "disk_reads": _of_load(N_("disk reads"), "reads from the disk that holds the data"),
+    "disk_writes": _of_load(N_("disk writes"), "writes to the disk that holds the data"),
+    "cpu_throttled_s": _uncompared(N_("CPU throttling"), "time that a CPU limit throttled pgversus and its servers"),
 }
 
 _VACUUM = {
-    "vacuum_index_scans": _uncompared_cost(N_("index scans of VACUUM"), "index scans by VACUUM"),
-    "vacuum_pages_scanned": _uncompared_cost(N_("pages scanned by VACUUM"), "table pages scanned by VACUUM"),
+    "vacuum_index_scans": _uncompared(N_("index scans of VACUUM"), "index scans by VACUUM"),
+    "vacuum_pages_scanned": _uncompared(N_("pages scanned by VACUUM"), "table pages scanned by VACUUM"),
     "vacuum_pages_removed": _uncompared(
         N_("pages removed by VACUUM"), "pages truncated from the ends of tables by VACUUM"
     ),
@@ -225,36 +187,28 @@ _VACUUM = {
     "vacuum_buffers_hit": _uncompared(
         N_("shared buffer hits of VACUUM"), "pages found in shared buffers by VACUUM; PostgreSQL 15 and later"
     ),
-    "vacuum_buffers_read": _uncompared_cost(
+    "vacuum_buffers_read": _uncompared(
         N_("pages read by VACUUM"), "pages read from the operating system by VACUUM; PostgreSQL 15 and later"
     ),
-    "vacuum_buffers_dirtied": _uncompared_cost(
+    "vacuum_buffers_dirtied": _uncompared(
         N_("pages dirtied by VACUUM"), "clean pages modified by VACUUM; PostgreSQL 15 and later"
     ),
-    "vacuum_wal_records": _uncompared_cost(
+    "vacuum_wal_records": _uncompared(
         N_("WAL records of VACUUM"), "WAL records generated by VACUUM; PostgreSQL 15 and later"
     ),
-    "vacuum_wal_full_page_images": _uncompared_cost(
+    "vacuum_wal_full_page_images": _uncompared(
         N_("WAL full-page images of VACUUM"), "full-page images in WAL generated by VACUUM; PostgreSQL 15 and later"
     ),
-    "vacuum_wal_bytes": _uncompared_cost(
-        N_("WAL size of VACUUM"), "WAL generated by VACUUM; PostgreSQL 15 and later", _BYTES
+    "vacuum_wal_bytes": _uncompared(N_("WAL size of VACUUM"), "WAL generated by VACUUM; PostgreSQL 15 and later"),
+    "vacuum_read_io_s": _uncompared(
+        N_("read time of VACUUM"), "time spent reading by VACUUM, if track_io_timing is on; PostgreSQL 15 and later"
     ),
-    "vacuum_read_io_s": _uncompared_cost(
-        N_("read time of VACUUM"),
-        "time spent reading by VACUUM, if track_io_timing is on; PostgreSQL 15 and later",
-        _SECONDS,
+    "vacuum_write_io_s": _uncompared(
+        N_("write time of VACUUM"), "time spent writing by VACUUM, if track_io_timing is on; PostgreSQL 15 and later"
     ),
-    "vacuum_write_io_s": _uncompared_cost(
-        N_("write time of VACUUM"),
-        "time spent writing by VACUUM, if track_io_timing is on; PostgreSQL 15 and later",
-        _SECONDS,
-    ),
-    "vacuum_cpu_user_s": _uncompared_cost(N_("user CPU time of VACUUM"), "user CPU time of VACUUM's session", _SECONDS),
-    "vacuum_cpu_system_s": _uncompared_cost(
-        N_("system CPU time of VACUUM"), "system CPU time of VACUUM's session", _SECONDS
-    ),
-    "vacuum_elapsed_s": _uncompared_cost(N_("elapsed time of VACUUM"), "elapsed time reported by VACUUM", _SECONDS),
+    "vacuum_cpu_user_s": _uncompared(N_("user CPU time of VACUUM"), "user CPU time of VACUUM's session"),
+    "vacuum_cpu_system_s": _uncompared(N_("system CPU time of VACUUM"), "system CPU time of VACUUM's session"),
+    "vacuum_elapsed_s": _uncompared(N_("elapsed time of VACUUM"), "elapsed time reported by VACUUM"),
 }
 
 REPORTED_BY_VACUUM = frozenset(_VACUUM)
@@ -310,5 +264,7 @@ def recorded_name(name: str) -> str:
 
 
 def unit_of(name: str) -> CounterUnit:
-    """Return the unit of a counter, which may be in bytes instead of blocks."""
-    return CounterUnit.BYTES if name in _RECORDED else COUNTERS[name].unit
+    """Return the unit of a counter, with which its name ends."""
+    if name.endswith("_bytes"):
+        return CounterUnit.BYTES
+    return CounterUnit.SECONDS if name.endswith("_s") else CounterUnit.COUNT

@@ -7,7 +7,6 @@ windows to the load. Only the number of windows per block may depend on earlier 
 import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import ClassVar
 
 from pgversus.errors import StudyError
 from pgversus.study.metrics import MARGINS, Metric
@@ -15,6 +14,7 @@ from pgversus.text.units import AUTO, WindowLength
 
 FIRST_LOOK = 4
 # With three blocks the interval would be wider than 15 standard errors and decide nothing.
+LEAST_FIXED = 2
 MOST_BLOCKS = 100
 # The error over all looks is calibrated for 4..100 blocks (stats/confidence.py), and for no more.
 MOST_CONTENDERS = 50
@@ -51,63 +51,28 @@ class StopReason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UntilDecided:
-    """The usual stopping rule: from the fourth block on, stop when the answer is known or a limit is reached.
+class StoppingRule:
+    """When measuring stops: as soon as the answer is known or a limit is reached, or after a fixed number of blocks.
 
     The answer is known with the verdict or, if a precision is given, with an interval that is narrow enough.
     """
 
-    max_blocks: int
-    budget_s: float
-    needs_precision: bool
-
-    looks_once: ClassVar = False
-    first_look: ClassVar = FIRST_LOOK
+    looks_once: bool
+    """Whether the number of blocks is fixed, so that there is one look."""
+    first_look: int
     """Blocks before the first look."""
-
-    @property
-    def reason_at_end(self) -> StopReason:
-        """Why measuring stops once no contender needs more blocks."""
-        return StopReason.PRECISE if self.needs_precision else StopReason.DECIDED
-
-    @property
-    def last_look(self) -> int:
-        """Blocks at the last possible look."""
-        return self.max_blocks
-
-    def reason_to_give_up(self, blocks: int) -> StopReason | None:
-        """Return why measuring stops after this many blocks although a contender needs more; None to continue."""
-        return StopReason.BLOCKS if blocks >= self.max_blocks else None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FixedBlocks:
-    """The stopping rule of --blocks: one look after a given number of blocks, however long they take."""
-
-    blocks: int
-
-    looks_once: ClassVar = True
-    budget_s: ClassVar = math.inf
-    reason_at_end: ClassVar = StopReason.BLOCKS
+    last_look: int
+    """Blocks at the last possible look."""
+    budget_s: float
+    reason_at_end: StopReason
     """Why measuring stops once no contender needs more blocks."""
-
-    @property
-    def first_look(self) -> int:
-        """Blocks before the first look."""
-        return self.blocks
-
-    @property
-    def last_look(self) -> int:
-        """Blocks at the last possible look."""
-        return self.blocks
+    most_blocks: int
+    reason_at_most: StopReason
+    """Why measuring stops after most_blocks although a contender needs more."""
 
     def reason_to_give_up(self, blocks: int) -> StopReason | None:
         """Return why measuring stops after this many blocks although a contender needs more; None to continue."""
-        # Blocks with a failed trial are repeated, up to a limit.
-        return StopReason.FAILED if blocks >= _MOST_REPETITIONS * self.blocks else None
-
-
-StoppingRule = UntilDecided | FixedBlocks
+        return self.reason_at_most if blocks >= self.most_blocks else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +104,7 @@ class Design:
     """Wall-clock budget for blocks, in seconds."""
     max_blocks: int = MOST_BLOCKS
     fixed_blocks: int | None = None
-    """The number of blocks of `FixedBlocks`; None for `UntilDecided`."""
+    """The number of blocks, however long they take; None to measure until the answer is known."""
     seed: int = 0
     """Seed for everything random: order of arms, pgbench's keys."""
     warm_up_s: float = WARM_UP_S
@@ -156,10 +121,26 @@ class Design:
     @property
     def stopping_rule(self) -> StoppingRule:
         """When measuring stops."""
-        if self.fixed_blocks is None:
-            needs_precision = self.precision is not None
-            return UntilDecided(max_blocks=self.max_blocks, budget_s=self.budget_s, needs_precision=needs_precision)
-        return FixedBlocks(blocks=self.fixed_blocks)
+        if self.fixed_blocks is not None:
+            return StoppingRule(
+                looks_once=True,
+                first_look=self.fixed_blocks,
+                last_look=self.fixed_blocks,
+                budget_s=math.inf,
+                reason_at_end=StopReason.BLOCKS,
+                # Blocks with a failed trial are repeated, up to a limit.
+                most_blocks=_MOST_REPETITIONS * self.fixed_blocks,
+                reason_at_most=StopReason.FAILED,
+            )
+        return StoppingRule(
+            looks_once=False,
+            first_look=FIRST_LOOK,
+            last_look=self.max_blocks,
+            budget_s=self.budget_s,
+            reason_at_end=StopReason.DECIDED if self.precision is None else StopReason.PRECISE,
+            most_blocks=self.max_blocks,
+            reason_at_most=StopReason.BLOCKS,
+        )
 
     @property
     def log_margin(self) -> float:

@@ -99,7 +99,7 @@ def _found(study: Study, texts: Mapping[str, str]) -> Iterator[_Finding]:
             yield from _of_psql(name, text)
         elif client is _FirstReader.PGBENCH:
             commands = _CONTINUED_LINE.sub(" ", text)
-            yield from _matches(name, commands, ((_Kind.PROGRAMS, ((_SHELL_OF_PGBENCH,),)),))
+            yield from _matches(name, commands, {_Kind.PROGRAMS: ((_SHELL_OF_PGBENCH,),)})
         yield from _matches(name, text, _SQL)
 
 
@@ -228,45 +228,33 @@ def _settings_named(kind: _Kind) -> str:
     return rf"\b(?:{'|'.join(map(re.escape, _SETTINGS[kind]))})\b"
 
 
-_SQL = (
-    (
-        _Kind.PROGRAMS,
-        (
-            _sql(r"\b(?:from|to)\b", "program", rf"{_STRING}|:"),
-            _sql(r"\bload", _STRING),
-            _sql(r"\blanguage", _UNTRUSTED),
-            _sql(r"\bextension\b", _UNTRUSTED),
-            _sql(r"\bextension\b", r"if\b", r"not\b", r"exists\b", _UNTRUSTED),
-            # Its output plugin is a library, given by name or path.
-            _sql(r"\bpg_create_logical_replication_slot\b"),
-            _sql(_settings_named(_Kind.PROGRAMS)),
-        ),
+_SQL = {
+    _Kind.PROGRAMS: (
+        _sql(r"\b(?:from|to)\b", "program", rf"{_STRING}|:"),
+        _sql(r"\bload", _STRING),
+        _sql(r"\blanguage", _UNTRUSTED),
+        _sql(r"\bextension\b", _UNTRUSTED),
+        _sql(r"\bextension\b", r"if\b", r"not\b", r"exists\b", _UNTRUSTED),
+        # Its output plugin is a library, given by name or path.
+        _sql(r"\bpg_create_logical_replication_slot\b"),
+        _sql(_settings_named(_Kind.PROGRAMS)),
     ),
-    (
-        _Kind.CONNECTIONS,
-        (
-            _sql(rf"\bdblink|(?<!\bfile)_fdw\b|{_settings_named(_Kind.CONNECTIONS)}"),
-            _sql(r"\bcreate\b", r"subscription\b"),
-        ),
+    _Kind.CONNECTIONS: (
+        _sql(rf"\bdblink|(?<!\bfile)_fdw\b|{_settings_named(_Kind.CONNECTIONS)}"),
+        _sql(r"\bcreate\b", r"subscription\b"),
     ),
-    (
-        _Kind.READS,
-        (
-            _sql(r"\bfrom\b", rf"{_ELSEWHERE}|:'"),
-            _sql(r"\b(?:pg_read_file|pg_read_binary_file|pg_ls_dir|pg_stat_file|lo_import|file_fdw)\b"),
-            _sql(_settings_named(_Kind.READS)),
-        ),
+    _Kind.READS: (
+        _sql(r"\bfrom\b", rf"{_ELSEWHERE}|:'"),
+        _sql(r"\b(?:pg_read_file|pg_read_binary_file|pg_ls_dir|pg_stat_file|lo_import|file_fdw)\b"),
+        _sql(_settings_named(_Kind.READS)),
     ),
-    (
-        _Kind.WRITES,
-        (
-            _sql(r"\bto\b", _ELSEWHERE),
-            _sql(r"\blocation\b", _ELSEWHERE),
-            _sql(r"\b(?:lo_export|pg_file_write|pg_file_rename|pg_file_unlink)\b"),
-            _sql(_settings_named(_Kind.WRITES)),
-        ),
+    _Kind.WRITES: (
+        _sql(r"\bto\b", _ELSEWHERE),
+        _sql(r"\blocation\b", _ELSEWHERE),
+        _sql(r"\b(?:lo_export|pg_file_write|pg_file_rename|pg_file_unlink)\b"),
+        _sql(_settings_named(_Kind.WRITES)),
     ),
-)
+}
 """Statements that reach outside the database. They are found anywhere, also inside comments and strings."""
 
 _CONTINUED_LINE = re.compile(r"\\\r?\n")
@@ -312,9 +300,9 @@ def _kind_of_command(command: str, arguments: str) -> _Kind | None:
     return _Kind.PROGRAMS if kind is _Kind.WRITES and "|" in arguments else kind
 
 
-def _matches(name: str, text: str, phrases: Iterable[tuple[_Kind, Iterable[_Phrase]]]) -> Iterator[_Finding]:
+def _matches(name: str, text: str, phrases: Mapping[_Kind, Iterable[_Phrase]]) -> Iterator[_Finding]:
     gaps = _Gaps(text)
-    for kind, alternatives in phrases:
+    for kind, alternatives in phrases.items():
         for start, end in sorted({place for phrase in alternatives for place in gaps.places(phrase)}):
             rest = text[end : end + _LONGEST].partition("\n")[0]
             yield kind, f"{name}: {text[start:end]}{rest}"

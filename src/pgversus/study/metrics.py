@@ -27,6 +27,19 @@ _LOOKED_UP = _Entry(label="")
 class Metric(StrEnum):
     """A named quantity; its name includes the unit (`_s` is seconds, tps is transactions per second)."""
 
+    label: str
+    """The untranslated name in sentences: `p95 latency`."""
+    short: str
+    """The untranslated name in a table of latencies: `p95`; empty for other metrics."""
+    unit: str
+    """The base unit in which values are stored."""
+    more_is_better: bool
+    """Whether a larger value is better."""
+    margin: float | None
+    """The default margin of a verdict about the metric; None if it cannot decide one."""
+    quantile: float | None
+    """The quantile of the latency distribution that the metric stands for; None for other metrics."""
+
     def __new__(cls, name: str, _entry: _Entry = _LOOKED_UP) -> Self:
         """Make the member whose value is its name."""
         member = str.__new__(cls, name)
@@ -34,7 +47,8 @@ class Metric(StrEnum):
         return member
 
     def __init__(self, _name: str, entry: _Entry = _LOOKED_UP) -> None:
-        self._entry = entry
+        self.label, self.short, self.unit = entry.label, entry.short, entry.unit
+        self.more_is_better, self.margin, self.quantile = entry.more_is_better, entry.margin, entry.quantile
 
     TPS = "tps", _Entry(label=N_("tps"), unit="1/s", more_is_better=True, margin=0.02)
     LATENCY_MEAN = "latency_mean_s", _Entry(label=N_("mean latency"), short=N_("mean"), margin=0.02)
@@ -46,36 +60,6 @@ class Metric(StrEnum):
     LATENCY_MAX = "latency_max_s", _Entry(label=N_("maximum latency"), short=N_("max"))
     TIME = "time_s", _Entry(label=N_("time"), margin=0.05)
     """Total time of all steps of an operation, its only metric. A load has all the others."""
-
-    @property
-    def label(self) -> str:
-        """The untranslated name in sentences: `p95 latency`."""
-        return self._entry.label
-
-    @property
-    def short(self) -> str:
-        """The untranslated name in a table of latencies: `p95`; empty for other metrics."""
-        return self._entry.short
-
-    @property
-    def more_is_better(self) -> bool:
-        """Whether a larger value is better."""
-        return self._entry.more_is_better
-
-    @property
-    def unit(self) -> str:
-        """The base unit in which values are stored."""
-        return self._entry.unit
-
-    @property
-    def margin(self) -> float | None:
-        """The default margin of a verdict about the metric; None if it cannot decide one."""
-        return self._entry.margin
-
-    @property
-    def quantile(self) -> float | None:
-        """The quantile of the latency distribution that the metric stands for; None for other metrics."""
-        return self._entry.quantile
 
 
 @dataclass(frozen=True, slots=True)

@@ -186,13 +186,12 @@ def _fitted(comparison: Comparison, contexts: int) -> Design:
     workload = comparison.baseline.workload
     if workload.runs_once:
         return comparison.design
-    is_cold = comparison.cache is CacheState.COLD
     load = FirstLoad(
         clients=workload.clients,
         writes=False,
         latency_s=_LATENCY_S,
         latency_p99_s=_LATENCY_S,
         rate=workload.rate,
-        is_cold=is_cold,
+        is_cold=comparison.cache is CacheState.COLD,
     )
     return fit_windows(comparison.design, load, arms=len(comparison.arms), contexts=contexts)

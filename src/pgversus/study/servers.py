@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from pgversus.errors import StudyError
-from pgversus.study.build_options import NO_OPTIONS, BuildOptions, parse_build_options
+from pgversus.study.build_options import HANDED_ON, NO_OPTIONS, WORDS, BuildOptions, parse_build_options
 
 OLDEST_MAJOR = 12
 # The oldest major with ready-made builds by a single compiler; older ones were never tested.
@@ -122,9 +122,7 @@ _HASH_MARK = "#sha256="
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 _CONNECTION = re.compile(r"\s*(\w+\s*=|(jdbc:)?postgres(ql)?:)", re.IGNORECASE)
 # Other forms of connection strings. They may contain a password, so they are not shown.
-_OPTION = re.compile(
-    r"\+(?=(?:blocksize|wal-blocksize|cassert|cflags|cc|(?:with|without|enable|disable)-[a-z0-9-]+)(?:[=+]|\Z))"
-)
+_OPTION = re.compile(rf"\+(?=(?:{'|'.join(WORDS)}|{HANDED_ON})(?:[=+]|\Z))")
 _FROM_SOURCE = "source"
 _FORMS = (
     "17, 17.8, wheel:17.11, zonky:17.8, source:17.11, 17.11+blocksize=16, /path/to/bin, ./source-tree, "

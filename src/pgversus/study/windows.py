@@ -128,8 +128,7 @@ def _may_slice(design: Design, load: FirstLoad, slice_s: float) -> bool:
 
 def between_s(design: Design) -> float:
     """Return the overhead of starting and ending one window of one arm, in seconds of wall time."""
-    between = {WindowKind.SLICE: _BETWEEN_SLICES_S, WindowKind.TRANSACTIONS: _RUN_S, WindowKind.RUN: _RUN_S}
-    return between[design.window_kind]
+    return _BETWEEN_SLICES_S if design.window_kind is WindowKind.SLICE else _RUN_S
 
 
 def _asks_for_seconds(design: Design) -> bool:
@@ -234,8 +233,7 @@ def _long(design: Design, load: FirstLoad, *, arms: int, contexts: int) -> Desig
     slow_s = min(load.latency_s * _TRANSACTIONS_PER_CLIENT, _affordable_window_s(design, arms, contexts))
     needed_s = max(usual_s, least_s, float(math.ceil(load.latency_s)), float(math.ceil(slow_s)))
     window_s = design.window_s if design.window_is_given else needed_s
-    fitting = max(2, 2 * round(usual_s * _ROUNDS / window_s / 2))
-    rounds = design.rounds if design.rounds_are_given else min(fitting, _ROUNDS)
+    rounds = design.rounds if design.rounds_are_given else min(_rounds(usual_s * _ROUNDS / window_s), _ROUNDS)
     if design.metric.quantile is not None and not design.window_is_given:
         tps = load.clients / max(load.latency_s, 1e-6) if load.rate is None else load.rate
         needed = _SPARE * transactions_for_quantile(design.metric.quantile)

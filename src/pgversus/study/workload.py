@@ -227,7 +227,7 @@ def threads_used(threads: int, clients: int) -> int:
 
 def check_load(workload: PgbenchWorkload) -> None:
     """Raise StudyError for a mix that pgbench would not run."""
-    if _total_weight(workload.scripts) == 0:
+    if all(script.weight == 0 for script in workload.scripts):
         raise StudyError(
             "every script has weight 0",
             slug="study-no-weight",
@@ -250,7 +250,3 @@ def check_for_secret_variables(variables: Sequence[tuple[str, str]]) -> None:
                 expected="a value that every user of this host may read",
                 to_do="write it into the script, which pgbench reads from a private file",
             )
-
-
-def _total_weight(scripts: Sequence[Script]) -> int:
-    return sum(1 if script.weight is None else script.weight for script in scripts)

@@ -20,7 +20,7 @@ from psycopg.errors import Diagnostic, QueryCanceled
 
 from pgversus.engine.testbed import TrialFailedError, TrialHungError
 from pgversus.errors import PgversusError
-from pgversus.host.commands import may_execute, run
+from pgversus.host.commands import Finished, may_execute, run, shortened
 from pgversus.host.identity import ServerUser
 from pgversus.host.permissions import make_private, write_for
 from pgversus.host.processes import BackgroundThread, peak_resident_bytes
@@ -149,7 +149,6 @@ class Watch(BackgroundThread):
                     break
 
 
-_MOST_WORDS = 4000
 _MOST_OF_NOTICES = 4_000_000
 # Characters, enough for VACUUM (VERBOSE) of thousands of tables: if any were missing, the counters would be wrong.
 
@@ -204,16 +203,15 @@ def run_operation(
                 if step.sql is not None:
                     seconds[step.name] = _seconds_of_statement(connection, step.sql, environment.patience_s)
                 else:
-                    ended = _run_program(step, target, environment, data_directory)
-                    seconds[step.name] = ended.seconds
-                    said.append(ended.output)
-                    used.of_programs(ended)
+                    seconds[step.name], finished = _run_program(step, target, environment, data_directory)
+                    said.append(f"{finished.stdout}{finished.stderr}".strip())
+                    used.of_programs(finished)
             said += notices.texts[known:]
         memory = peak_resident_bytes(pid)
     return OperationResult(
         steps=seconds,
         notices=() if notices.left_out else tuple(notices.texts),
-        output=_shortened("\n".join(said)),
+        output=shortened("\n".join(said)),
         counters=used.counters(),
         session_memory_bytes=memory,
     )
@@ -248,15 +246,10 @@ def _seconds_of_statement(connection: Connection, sql: str, patience_s: float) -
     return seconds
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Ended:
-    seconds: float
-    output: str
-    cpu_s: float
-    cpu_user_s: float
-
-
-def _run_program(step: Step, target: Target, environment: OperationEnvironment, data_directory: Path | None) -> _Ended:
+def _run_program(
+    step: Step, target: Target, environment: OperationEnvironment, data_directory: Path | None
+) -> tuple[float, Finished]:
+    """Run the program of a step; return its time in seconds and its end."""
     variables = program_environment(environment.client, target, data_directory)
     user = environment.client.user
     make_private(user, environment.scratch)
@@ -284,13 +277,12 @@ def _run_program(step: Step, target: Target, environment: OperationEnvironment, 
     seconds = time.perf_counter() - begin
     if finished.timed_out:
         raise TrialHungError(f"terminated after {environment.patience_s:.0f} s without finishing")
-    output = f"{finished.stdout}{finished.stderr}".strip()
     if not finished.succeeded:
         code = finished.exit_code
         how = f"exit code {code}" if code >= 0 else f"ended by signal {-code}"
         words = finished.stderr.strip()
         raise TrialFailedError("\n".join(filter(None, (f"{how}. {words}".strip(), user.run_as_hint(words)))))
-    return _Ended(seconds=seconds, output=output, cpu_s=finished.cpu_s, cpu_user_s=finished.cpu_user_s)
+    return seconds, finished
 
 
 def _place_of(program: str, path: str, directory: Path) -> Path | None:
@@ -336,9 +328,9 @@ class _OwnTime:
         self._begin = resource.getrusage(resource.RUSAGE_SELF)
         self._cpu_s = self._cpu_user_s = 0.0
 
-    def of_programs(self, ended: _Ended) -> None:
-        self._cpu_s += ended.cpu_s
-        self._cpu_user_s += ended.cpu_user_s
+    def of_programs(self, finished: Finished) -> None:
+        self._cpu_s += finished.cpu_s
+        self._cpu_user_s += finished.cpu_user_s
 
     def counters(self) -> dict[str, float]:
         now = resource.getrusage(resource.RUSAGE_SELF)
@@ -348,9 +340,3 @@ class _OwnTime:
             "client_cpu_s": self._cpu_s + user_s + system_s,
             "client_cpu_user_s": self._cpu_user_s + user_s,
         }
-
-
-def _shortened(text: str) -> str:
-    if len(text) <= _MOST_WORDS:
-        return text
-    return f"{text[:_MOST_WORDS]}\n... {len(text) - _MOST_WORDS} characters left out\n"

@@ -93,20 +93,22 @@ class TransactionEnds:
     times: Numbers
     """Logged durations in microseconds; 0 if pgbench did not read its clock in time."""
 
+    @property
+    def follows(self) -> npt.NDArray[np.bool_]:
+        """Whether each transaction began at the previous end: the first ones, and those after a gap, did not."""
+        # A transaction without a latency leaves a gap in the numbers: the previous line is then not the previous end.
+        follows = np.zeros(len(self.clients), dtype=np.bool_)
+        follows[1:] = (np.diff(self.clients) == 0) & (np.diff(self.numbers) == 1)
+        return follows
+
 
 def read_ends(files: Sequence[Path]) -> TransactionEnds:
     """Return the ends of all transactions in the log files of one run, except those without a latency.
 
     UnreadableLogError if there is no file, or a line is not in pgbench's format.
     """
-    lines = np.concatenate([part[:, : _MICROSECONDS + 1] for part in _parts(files, _COLUMNS_OF_CLOSED_LOOP)])
-    ordered = _ordered(lines)
-    return TransactionEnds(
-        clients=ordered[:, _CLIENT],
-        numbers=ordered[:, _NUMBER],
-        microseconds=_end(ordered),
-        times=ordered[:, _TIME],
-    )
+    parts = _parts(files, _COLUMNS_OF_CLOSED_LOOP)
+    return _ordered(np.concatenate([part[:, : _MICROSECONDS + 1] for part in parts]))
 
 
 def _parts(files: Sequence[Path], columns: int) -> list[Numbers]:
@@ -115,18 +117,13 @@ def _parts(files: Sequence[Path], columns: int) -> list[Numbers]:
     return [_read_numbers(file, columns) for file in files]
 
 
-def _end(lines: Numbers) -> Numbers:
-    ends: Numbers = lines[:, _EPOCH] * _MICROSECONDS_PER_S + lines[:, _MICROSECONDS]
-    return ends
-
-
-def _ordered(lines: Numbers) -> Numbers:
+def _ordered(lines: Numbers) -> TransactionEnds:
     """Sort by client and number; UnreadableLogError if a transaction ends before the previous one of its client."""
-    ordered: Numbers = lines[np.lexsort((lines[:, _NUMBER], lines[:, _CLIENT]))]
-    steps = np.diff(_end(ordered))
-    if (steps[np.diff(ordered[:, _CLIENT]) == 0] < 0).any():
+    ordered = lines[np.lexsort((lines[:, _NUMBER], lines[:, _CLIENT]))]
+    clients, ends = ordered[:, _CLIENT], ordered[:, _EPOCH] * _MICROSECONDS_PER_S + ordered[:, _MICROSECONDS]
+    if (np.diff(ends)[np.diff(clients) == 0] < 0).any():
         raise UnreadableLogError("a transaction ends before the previous one of the same client")
-    return ordered
+    return TransactionEnds(clients=clients, numbers=ordered[:, _NUMBER], microseconds=ends, times=ordered[:, _TIME])
 
 
 def _scheduled(lines: Numbers) -> tuple[Numbers, int]:
@@ -136,15 +133,9 @@ def _scheduled(lines: Numbers) -> tuple[Numbers, int]:
 
 def _end_to_end(lines: Numbers) -> tuple[Numbers, int]:
     """Return the time from each client's previous end to each end, and the number of unknown latencies."""
-    if not len(lines):
-        return lines[:, _TIME], 0
-    ordered = _ordered(lines)
-    end = _end(ordered)
-    # A transaction without a latency leaves a gap in the numbers: the previous line is then not the previous end.
-    same_client, next_number = np.diff(ordered[:, _CLIENT]) == 0, np.diff(ordered[:, _NUMBER]) == 1
-    follows = np.append(False, same_client & next_number)
-    latencies = np.where(follows, np.append(0, np.diff(end)), ordered[:, _TIME])
-    is_known = follows | (ordered[:, _TIME] > 0)
+    ends = _ordered(lines)
+    latencies = np.where(ends.follows, np.append(0, np.diff(ends.microseconds)), ends.times)
+    is_known = ends.follows | (ends.times > 0)
     return latencies[is_known], int((~is_known).sum())
 
 
@@ -181,9 +172,6 @@ def _numbers(data: bytes, name: str) -> Numbers:
             return np.fromstring(data.decode("ascii"), dtype=np.int64, sep=" ")
         except (ValueError, DeprecationWarning) as error:
             raise UnreadableLogError(f"{name}: {error}") from error
-
-
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,15 +213,13 @@ def slices(ends: TransactionEnds, begins: Sequence[int], stops: Sequence[SliceEn
     starts = np.array(begins, dtype=np.int64)
     paused = _paused(ends, starts, stops)
 
-    def worked(moments: Integers) -> Integers:
+    def worked(moments: Numbers) -> Numbers:
         """Subtract the pauses of each client until then, in microseconds."""
         return moments - paused[np.searchsorted(starts, moments, side="right"), ends.clients]
 
-    follows = np.zeros(len(ends.clients), dtype=bool)
-    follows[1:] = (np.diff(ends.clients) == 0) & (np.diff(ends.numbers) == 1)
-    began = np.where(follows, np.append(0, ends.microseconds[:-1]), ends.microseconds - ends.times)
+    began = np.where(ends.follows, np.append(0, ends.microseconds[:-1]), ends.microseconds - ends.times)
     latencies = worked(ends.microseconds) - worked(began)
-    is_known = follows | (ends.times > 0)
+    is_known = ends.follows | (ends.times > 0)
     # 0 before the first slice, then from 1. After the last stop pgbench is continued only to end the run.
     position = np.searchsorted(starts, ends.microseconds, side="right")
     position[ends.microseconds > stops[-1].stopped] = len(begins) + 1
@@ -258,7 +244,7 @@ def clocks_differ(ends: TransactionEnds, begins: Sequence[int], stops: Sequence[
     return bool(np.any(is_between & (ends.microseconds > stopped[position] + _FARTHEST_OUTSIDE)))
 
 
-def _paused(ends: TransactionEnds, starts: Integers, stops: Sequence[SliceEnd]) -> Integers:
+def _paused(ends: TransactionEnds, starts: Numbers, stops: Sequence[SliceEnd]) -> Numbers:
     """Return the pauses of each client until the start of each slice, shape (slices + 1, clients), in microseconds."""
     clients = int(ends.clients.max(initial=-1)) + 1
     moments = np.array([one.stopped for one in stops[:-1]], dtype=np.int64)
@@ -273,11 +259,11 @@ def _paused(ends: TransactionEnds, starts: Integers, stops: Sequence[SliceEnd]) 
         known = [finish for _, finish in sorted(stop.sessions)][:clients]
         finished[np.argsort(last_ends[number], kind="stable")[: len(known)]] = known
         pauses[number + 1] = start - finished
-    summed: Integers = pauses.cumsum(axis=0)
+    summed: Numbers = pauses.cumsum(axis=0)
     return summed
 
 
-def _slice(latencies: Integers, is_known: npt.NDArray[np.bool_]) -> Slice:
+def _slice(latencies: Numbers, is_known: npt.NDArray[np.bool_]) -> Slice:
     known = latencies[is_known]
     return Slice(
         transactions=len(latencies),

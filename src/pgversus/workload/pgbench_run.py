@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pgversus.engine.testbed import TrialFailedError, TrialHungError
 from pgversus.errors import HostError, StoreError
-from pgversus.host.commands import Finished, run
+from pgversus.host.commands import Finished, run, shortened
 from pgversus.host.directories import make_directory
 from pgversus.host.full_disk import full_disk, has_no_room
 from pgversus.host.identity import ServerUser
@@ -23,7 +23,6 @@ from pgversus.workload.pgbench_log import UnreadableLogError, read_latencies
 
 _GRACE_S = 10.0
 _MOST_RUNS = 3
-_MOST_WORDS = 4000
 _LOG = "log"
 
 
@@ -199,10 +198,7 @@ def damaged(load: PgbenchLoad, problem: str) -> HostError | TrialFailedError:
 
 def output_of(finished: Finished) -> str:
     """Return the output of pgbench, shortened: a script may raise a notice in each transaction."""
-    text = finished.stderr
-    if len(text) <= _MOST_WORDS:
-        return finished.stdout + text
-    return f"{finished.stdout}{text[:_MOST_WORDS]}\n... {len(text) - _MOST_WORDS} characters left out\n"
+    return finished.stdout + shortened(finished.stderr)
 
 
 def _why(finished: Finished) -> str:

@@ -33,41 +33,9 @@ _TRANSACTION = re.compile(
 _LEFT_OUT = re.compile(r"\s*\\(?:startpipeline|endpipeline|syncpipeline|sleep)\b")
 
 
-def shown_script_command(pgbench: Path, name: str) -> list[str]:
-    """Return the argument list with which pgbench prints one of its built-in scripts, on standard error."""
-    return [str(pgbench), f"--show-script={name}"]
-
-
 def shown_script(text: str) -> str:
-    """Return the script from the output of shown_script_command()."""
+    """Return the script from the output of pgbench's --show-script."""
     return _HEAD_OF_BUILTIN.sub("", text)
-
-
-def recording_command(  # all other options are those of the load
-    *,
-    pgbench: Path,
-    conninfo: str,
-    script: Path,
-    query_mode: QueryMode,
-    scale: int | None,
-    variables: Sequence[tuple[str, str]],
-    seed: int,
-) -> list[str]:
-    """Return the argument list with which pgbench runs a script once and prints each statement that it sends.
-
-    query_mode: simple prints statements with variables filled in, extended with $1 and so on instead.
-    """
-    return [
-        str(pgbench),
-        "-n",
-        "--debug",
-        *("-t", "1", "-M", query_mode.value),
-        f"--random-seed={seed}",
-        *(["-s", str(scale)] if scale is not None else []),
-        *(word for name, value in variables for word in ("-D", f"{name}={value}")),
-        *("-f", f"{script}@1"),
-        conninfo,
-    ]
 
 
 def sent_statements(stderr: str) -> list[str]:
@@ -214,16 +182,22 @@ def _written(script: Script, client: Client, scratch: Path, *, last: str = "") -
 def _recorded(
     script: Script, workload: PgbenchWorkload, client: Client, target: Target, file: Path, query_mode: QueryMode
 ) -> str:
-    """Return what pgbench prints on standard error while it runs a script once."""
-    arguments = recording_command(
-        pgbench=client.pgbench,
-        conninfo=target.conninfo,
-        script=file,
-        query_mode=query_mode,
-        scale=workload.scale,
-        variables=workload.variables,
-        seed=_SEED,
-    )
+    """Return what pgbench prints on standard error while it runs a script once: each statement that it sends.
+
+    query_mode: simple prints statements with variables filled in, extended with $1 and so on instead. All other options
+    are those of the load.
+    """
+    arguments = [
+        str(client.pgbench),
+        "-n",
+        "--debug",
+        *("-t", "1", "-M", query_mode.value),
+        f"--random-seed={_SEED}",
+        *(["-s", str(workload.scale)] if workload.scale is not None else []),
+        *(word for name, value in workload.variables for word in ("-D", f"{name}={value}")),
+        *("-f", f"{file}@1"),
+        target.conninfo,
+    ]
     finished = run(
         arguments,
         environment=client.environment(target),
@@ -246,4 +220,5 @@ def _recorded(
 def _text(script: Script, client: Client) -> str:
     if script.text is not None:
         return script.text
-    return shown_script(run(shown_script_command(client.pgbench, script.name), user=client.user).stderr)
+    # On standard error.
+    return shown_script(run([str(client.pgbench), f"--show-script={script.name}"], user=client.user).stderr)

@@ -5,10 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgversus.stats.counters import difference, is_disturbed
-from pgversus.study.counters import COUNTERS, CounterUnit
+from pgversus.study.counters import COUNTERS
 
 READINGS = st.dictionaries(st.sampled_from(sorted(COUNTERS)), st.integers(min_value=0, max_value=2**53).map(float))
-UNITS = {"bytes": CounterUnit.BYTES, "s": CounterUnit.SECONDS}
 
 
 @given(READINGS, READINGS)
@@ -29,11 +28,6 @@ def test_a_counter_that_decreased_is_omitted() -> None:
 
 def test_a_counter_missing_in_one_reading_is_omitted() -> None:
     assert difference({"wal_bytes": 10}, {"deadlocks": 3}) == {}
-
-
-def test_every_name_includes_its_unit() -> None:
-    for name, counter in COUNTERS.items():
-        assert counter.unit is UNITS.get(name.rpartition("_")[2], CounterUnit.COUNT), name
 
 
 def test_every_description_is_one_unique_line() -> None:

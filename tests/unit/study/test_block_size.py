@@ -62,7 +62,14 @@ def test_each_arm_is_adjusted_separately() -> None:
 
 @pytest.mark.parametrize(
     ("shared_buffers", "wal_buffers"),
-    [("1GB", "16384kB"), ("64MB", "2048kB"), (" 0.25 GB ", "8192kB"), ("1TB", "16384kB"), ("131072kB", "4096kB")],
+    [
+        ("1GB", "16384kB"),
+        ("64MB", "2048kB"),
+        (" 0.25 GB ", "8192kB"),
+        ("1TB", "16384kB"),
+        ("131072kB", "4096kB"),
+        ("16384", "8192kB"),
+    ],
 )
 def test_wal_buffers_follow_shared_buffers_up_to_one_segment(shared_buffers: str, wal_buffers: str) -> None:
     assert added(built(block_kb=16), {"shared_buffers": shared_buffers})["wal_buffers"] == wal_buffers

@@ -19,7 +19,7 @@ from pgversus.study.file.keys import merged_settings, quantity
 from pgversus.study.file.matrix import Factor, Matrix, Variable
 from pgversus.study.file.problems import Problems
 from pgversus.study.file.selection import Indexes, Selection
-from pgversus.study.file.workloads import NamedDataset, NamedLoad, NamedWorkload
+from pgversus.study.file.workloads import NamedLoad, NamedWorkload
 from pgversus.study.metrics import JUDGED_BY_NAME, Metric
 from pgversus.study.settings import Setting
 from pgversus.study.study import Context
@@ -298,13 +298,11 @@ class _Assembler:
             dataset=self._as_prepared(loaded, workload, variables) if workload.prepare else loaded,
         )
 
-    def _dataset(self, named: NamedDataset | None, scale: int | None) -> Dataset:
+    def _dataset(self, named: Dataset | None, scale: int | None) -> Dataset:
         key = (id(named), scale)
         if key not in self._datasets:
-            own = named or NamedDataset(name="")
-            self._datasets[key] = Dataset(
-                pgbench_scale=scale or own.scale, setup_files=own.setup_files, full_statistics=own.full_statistics
-            )
+            own = named or Dataset()
+            self._datasets[key] = replace(own, pgbench_scale=scale or own.pgbench_scale)
         return self._datasets[key]
 
     def _as_prepared(self, loaded: Dataset, named: NamedWorkload, variables: Indexes) -> Dataset:

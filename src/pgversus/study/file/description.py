@@ -129,7 +129,7 @@ def schema_text(schema: Schema) -> str:
     if kind == "array":
         return f"a list{' with at least one item' if schema.get('minItems') else ''}: {schema_text(schema['items'])}"
     if kind == "string":
-        return _text(schema)
+        return "text in quotes" + (", not empty" if schema.get("minLength") else "")
     if kind in _PLAIN:
         return _PLAIN[kind]
     return f"a {_NUMBERS[kind]}{_limits(schema)}" if kind in _NUMBERS else "another value"
@@ -155,10 +155,6 @@ def _child(schema: Schema, part: str | int) -> Schema:
     patterns = list(schema.get("patternProperties", {}).values())
     others = patterns[0] if patterns else schema.get("additionalProperties", {})
     return others if isinstance(others, Mapping) else {}
-
-
-def _text(schema: Schema) -> str:
-    return "text in quotes" + (", not empty" if schema.get("minLength") else "")
 
 
 def _limits(schema: Schema) -> str:

@@ -9,7 +9,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any
 
 import tree_sitter_toml
 from tree_sitter import Language, Node, Parser
@@ -87,26 +87,26 @@ def parse_document(text: str, file: str) -> Mapping[str, Any]:
         raise _syntax_error(text, file, str(error)) from None
     except (RecursionError, ValueError):
         # ValueError: a number with thousands of digits.
-        raise _refused(_problem(file, "a value that is nested too deeply, or a number that is too long")) from None
+        raise _refused(file, "a value that is nested too deeply, or a number that is too long") from None
     if is_nested_deeper(document, MOST_LEVELS):
         raise _too_deep(file)
     if _has_long_key(document):
-        raise _refused(_problem(file, f"a key with more than {_LONGEST_KEY} characters"))
+        raise _refused(file, f"a key with more than {_LONGEST_KEY} characters")
     return document
 
 
 def _too_deep(file: str) -> StudyFileError:
-    return _refused(_problem(file, f"tables nested more than {MOST_LEVELS} deep"))
+    return _refused(file, f"tables nested more than {MOST_LEVELS} deep")
 
 
 def _syntax_error(text: str, file: str, message: str) -> StudyFileError:
     match = _PLACE.fullmatch(message)
     lines = text.replace("\r\n", "\n").split("\n")
     if match is None:
-        return _refused(_problem(file, message))
+        return _refused(file, message)
     line, column = (int(match[2]), int(match[3])) if match[2] else (len(lines), len(lines[-1]) + 1)
     written = lines[line - 1] if line <= len(lines) else ""
-    return _refused(_problem(f"{file}, line {line}, column {column}", _found(written, column), because=match[1]))
+    return _refused(f"{file}, line {line}, column {column}", _found(written, column), because=match[1])
 
 
 def _found(line: str, column: int) -> str:
@@ -119,9 +119,9 @@ def _found(line: str, column: int) -> str:
     return f"the end of the line, after {shown(before)}" if before else "the end of the line"
 
 
-def _problem(where: str, found: str, *, because: str = "") -> StudyError:
+def _refused(where: str, found: str, *, because: str = "") -> StudyFileError:
     said = f": {because[:1].lower()}{because[1:]}" if because else ""
-    return StudyError(
+    problem = StudyError(
         without_secrets(f"invalid TOML{said}"),
         slug="study-file-syntax",
         where=where,
@@ -131,12 +131,9 @@ def _problem(where: str, found: str, *, because: str = "") -> StudyError:
         if _TWICE.search(because)
         else 'quote text and write lists in brackets: server = ["16.12", "17.8"]',
     )
-
-
-def _refused(problem: StudyError) -> StudyFileError:
     # Nothing else can be checked, so this is the only problem.
     return StudyFileError(
-        "the study file has 1 problem", slug="study-file", where=problem.where.partition(",")[0], problems=(problem,)
+        "the study file has 1 problem", slug="study-file", where=where.partition(",")[0], problems=(problem,)
     )
 
 
@@ -161,14 +158,10 @@ class Place:
     line: int
     """Counted from 1; 0 for keys that are not in the file."""
     column: int
-    header: str = field(compare=False, default="")
+    header: str = field(compare=False)
     """The table header: `[factors]`; empty above the first table."""
-    inner: Path = field(compare=False, default=())
+    inner: Path = field(compare=False)
     """The path inside the table, formatted only on demand, because a file has many items."""
-
-    def within(self, rest: Path) -> "Place":
-        """Return the same place with a longer path, for a value without a place of its own."""
-        return replace(self, inner=(*self.inner, *rest))
 
     def __str__(self) -> str:
         """Return a text like `line 12, [factors] work_mem`."""
@@ -202,13 +195,10 @@ class KeyPlaces:
                 break
         for length in range(len(path), 0, -1):
             if path[:length] in self.found:
-                return self.found[path[:length]].within(path[length:])
+                place = self.found[path[:length]]
+                return replace(place, inner=(*place.inner, *path[length:]))
         header = ".".join(as_key(str(part)) for part in path[:-1])
-        return Place(line=0, column=0, header=f"[{header}]" if header else "").within(path[-1:])
-
-    def with_origins(self, origins: Mapping[Path, Path]) -> Self:
-        """Return the places for a document with a merged profile."""
-        return replace(self, origins=origins)
+        return Place(line=0, column=0, header=f"[{header}]" if header else "", inner=path[-1:])
 
 
 def find_places(text: str) -> KeyPlaces:
@@ -225,7 +215,7 @@ def find_places(text: str) -> KeyPlaces:
 
 
 def _note_table(places: dict[Path, Place], rows: dict[Path, int], node: Node) -> None:
-    names = _names(next(child for child in node.children if child.type in (*_KEYS, "dotted_key")))
+    names = list(_names(next(child for child in node.children if child.type in (*_KEYS, "dotted_key"))))
     base: Path = ()
     for name in names[:-1]:
         base = (*base, name)
@@ -271,14 +261,10 @@ def _note(places: dict[Path, Place], path: Path, node: Node, header: str, inner:
         places.setdefault(path[:length], place)
 
 
-def _names(node: Node) -> list[str]:
-    return list(_each_name(node))
-
-
-def _each_name(node: Node) -> Iterator[str]:
+def _names(node: Node) -> Iterator[str]:
     if node.type == "dotted_key":
         for child in node.children:
-            yield from _each_name(child)
+            yield from _names(child)
     elif node.type in _KEYS:
         written = (node.text or b"").decode()
         yield written if node.type == "bare_key" else next(iter(tomllib.loads(f"{written} = 0")))

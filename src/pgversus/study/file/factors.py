@@ -5,13 +5,14 @@ from typing import Any, TypeVar
 
 from pgversus.errors import StudyError
 from pgversus.study.comparison import CacheState, unique_labels
+from pgversus.study.dataset import Dataset
 from pgversus.study.file import schema
 from pgversus.study.file.description import nearest
 from pgversus.study.file.document import Path, as_key
 from pgversus.study.file.keys import OF_A_LOAD, check_names, given_forms
 from pgversus.study.file.matrix import Factor, FactorLevel, Matrix, Variable, check_for_repeats, value_labels
 from pgversus.study.file.problems import Problems
-from pgversus.study.file.workloads import NamedDataset, NamedLoad, NamedWorkload, unknown_name
+from pgversus.study.file.workloads import NamedLoad, NamedWorkload, unknown_name
 from pgversus.study.servers import ServerName
 from pgversus.study.settings import Setting
 from pgversus.study.workload import check_for_secret_variables
@@ -84,7 +85,7 @@ def matrix_of(
     sections: schema.Sections,
     *,
     workloads: Mapping[str, NamedWorkload],
-    datasets: Mapping[str, NamedDataset],
+    datasets: Mapping[str, Dataset],
     loads: Mapping[str, NamedLoad],
     name_server: NameServer,
     problems: Problems,

@@ -7,11 +7,12 @@ from typing import Any, Generic, TypeVar
 
 from pgversus.errors import StudyError
 from pgversus.study.comparison import CacheState, unique_labels
+from pgversus.study.dataset import Dataset
 from pgversus.study.file import schema
 from pgversus.study.file.description import listed, nearest
 from pgversus.study.file.document import Path, as_key, as_toml, shown, shown_value
 from pgversus.study.file.problems import Problems
-from pgversus.study.file.workloads import NamedDataset, NamedLoad, NamedWorkload
+from pgversus.study.file.workloads import NamedLoad, NamedWorkload
 from pgversus.study.servers import ServerName
 from pgversus.study.settings import Setting
 from pgversus.text.redaction import value_without_secrets
@@ -79,7 +80,7 @@ class Matrix:
 
     server: Factor[ServerName]
     workload: Factor[NamedWorkload]
-    dataset: Factor[NamedDataset | None]
+    dataset: Factor[Dataset | None]
     """None stands for the workload's own dataset."""
     load: Factor[NamedLoad]
     scale: Factor[int | None]
@@ -155,7 +156,8 @@ def check_values_for_repeats(matrix: Matrix, compared: int | None, problems: Pro
     factors: tuple[Factor[Any], ...] = (*matrix.settings, *matrix.variables)
     for factor in factors:
         if compared is None or factor is not matrix.factors[compared]:
-            check_for_repeats(factor.path, [level.word for level in factor.levels], problems)
+            words = [value.value if isinstance(value, Setting) else value[1] for value in factor.values]
+            check_for_repeats(factor.path, words, problems)
 
 
 def check_for_repeats(path: Path, words: Sequence[str], problems: Problems) -> None:

@@ -6,7 +6,7 @@ Violations of the schema are worded here; the valid rest of the document is chec
 import copy
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -26,17 +26,15 @@ class Problems:
 
     def __init__(self, file: str, places: KeyPlaces) -> None:
         self._file = file
-        self._places = places
+        self.places = places
+        """Of the document that is checked: of the file, and then of the file with its profile merged in."""
         self._found: list[tuple[Place, StudyError]] = []
         self._known: set[tuple[str, str, str]] = set()
-        self._broken = _Broken()
-
-    def at(self, places: KeyPlaces) -> Self:
-        """Return the same collection for other places: those of a document with its profile merged in."""
-        view = type(self)(self._file, places)
-        # Shared, not copied, so that problems found by one view are raised by the other.
-        view._found, view._known, view._broken = self._found, self._known, self._broken  # noqa: SLF001 - its own class
-        return view
+        self._broken: set[Path] = set()
+        """Paths with problems; the other two are indexes, because there may be many and every key is looked up."""
+        self._beginnings: set[Path] = set()
+        self._tables: set[str | int] = set()
+        """First parts of paths that have two parts: kind and name of one of several tables."""
 
     def add(self, path: Path, error: StudyError, *, spoils: bool = True) -> None:
         """Add a problem; its `where` is set to the file, line, table and key of the path.
@@ -45,12 +43,12 @@ class Problems:
 
         StudyFileError when there are too many problems.
         """
-        place = self._places.of(path)
+        place = self.places.of(path)
         error.where = f"{self._file}, {without_secrets(str(place))}"
         for part in ("what", "found", "expected", "to_do"):
             setattr(error, part, without_secrets(getattr(error, part)))
         if spoils:
-            self._broken.add(path)
+            self.mark(path)
         if (error.slug, error.where, error.what) not in self._known:
             self._known.add((error.slug, error.where, error.what))
             self._found.append((place, error))
@@ -78,23 +76,27 @@ class Problems:
     def mark(self, path: Path) -> None:
         """Mark a path that cannot be checked because of a known problem."""
         self._broken.add(path)
+        self._beginnings.update(path[:length] for length in range(len(path) + 1))
+        if len(path) == 2:  # noqa: PLR2004 - kind and name
+            self._tables.add(path[0])
 
     def concern(self, *path: str | int) -> bool:
         """Return whether a problem is known at, above or below this path, so that further checks would be guesses."""
-        return self._broken.holds_above(path) or self._broken.holds_below(path)
+        return self.lost(*path) or path in self._beginnings
 
     def lost(self, *path: str | int) -> bool:
         """Return whether the value at this path is unknown because of a problem at or above it."""
-        return self._broken.holds_above(path)
+        return any(path[:length] in self._broken for length in range(len(path) + 1))
 
     def lost_names(self, kind: str) -> bool:
         """Return whether some names of a kind of table are unknown because one of the tables is invalid as a whole."""
         several = f"{kind}s"
-        return self.lost(kind) or self.lost(several) or self._broken.holds_table_of(several)
+        return self.lost(kind) or self.lost(several) or several in self._tables
 
     def bring_up(self, inner: Path) -> None:
         """Copy problems inside `inner`, a profile, to the document that it is merged into."""
-        self._broken.bring_up(inner)
+        for path in [path for path in self._broken if path[: len(inner)] == inner != path]:
+            self.mark(path[len(inner) :])
 
     def refuse(self) -> None:
         """Raise StudyFileError with all problems in the order of the file, if there are any."""
@@ -106,39 +108,6 @@ class Problems:
         raise StudyFileError(
             f"the study file has {count}{more}", slug="study-file", where=self._file, problems=problems
         )
-
-
-class _Broken:
-    """Paths with problems, indexed because there may be many and every key is looked up."""
-
-    def __init__(self) -> None:
-        self._paths: set[Path] = set()
-        self._beginnings: set[Path] = set()
-        self._tables: set[str | int] = set()
-        """First parts of paths that have two parts: kind and name of one of several tables."""
-
-    def add(self, path: Path) -> None:
-        self._paths.add(path)
-        self._beginnings.update(path[:length] for length in range(len(path) + 1))
-        if len(path) == 2:  # noqa: PLR2004 - kind and name
-            self._tables.add(path[0])
-
-    def holds_above(self, path: Path) -> bool:
-        """Return whether this path or one above it has a problem."""
-        return any(path[:length] in self._paths for length in range(len(path) + 1))
-
-    def holds_below(self, path: Path) -> bool:
-        """Return whether this path or one below it has a problem."""
-        return path in self._beginnings
-
-    def holds_table_of(self, several: str) -> bool:
-        """Return whether one of the tables below this key has a problem."""
-        return several in self._tables
-
-    def bring_up(self, inner: Path) -> None:
-        """Add the paths inside `inner` again without that prefix."""
-        for path in [path for path in self._paths if path[: len(inner)] == inner != path]:
-            self.add(path[len(inner) :])
 
 
 _OF_A_NAME = "[key]"

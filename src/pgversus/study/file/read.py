@@ -114,7 +114,7 @@ def read_study(
     merged, origins = with_profile(valid, chosen)
     if chosen is not None:
         problems.bring_up(("profiles", chosen))
-    problems = problems.at(places.with_origins(origins))
+    problems.places = replace(places, origins=origins)
     sections = schema.Sections.model_validate(merged)
     contents = Contents(read, problems)
     figures = _figures(sections, contents, problems)

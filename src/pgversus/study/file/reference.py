@@ -6,7 +6,7 @@
 import json
 from collections.abc import Iterator, Mapping
 
-from pgversus.study.counters import COUNTERS
+from pgversus.study.counters import COUNTERS, unit_of
 from pgversus.study.design import MOST_CONTENDERS
 from pgversus.study.file.contexts import MOST_TREATMENTS
 from pgversus.study.file.description import Schema, json_schema, schema_at, schema_text
@@ -243,7 +243,7 @@ def _section(title: str, path: Path, model: str) -> str:
 def _quantities() -> str:
     """Return the section about valid values of `metrics`."""
     counters = (
-        f"| `{name}` | {counter.label} | {counter.unit.value}{' per transaction' if counter.per_transaction else ''} "
+        f"| `{name}` | {counter.label} | {unit_of(name).value}{' per transaction' if counter.per_transaction else ''} "
         f"| {counter.description} |"
         for name, counter in COUNTERS.items()
     )

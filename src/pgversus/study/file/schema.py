@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 from pgversus.study.build_options import BuildProfile, BuildSystem
 from pgversus.study.comparison import CacheState
 from pgversus.study.counters import COUNTERS
-from pgversus.study.design import FIRST_LOOK, MOST_BLOCKS
+from pgversus.study.design import FIRST_LOOK, LEAST_FIXED, MOST_BLOCKS
 from pgversus.study.metrics import BY_NAME
 from pgversus.study.workload import VARIABLE_NAME, QueryMode
 
@@ -23,7 +23,6 @@ LARGEST_INT = 2**31 - 1
 LARGEST_INTEGER = 2**63 - 1
 # TOML's limit.
 _LARGEST_WEIGHT = 999_999_999
-_LEAST_FIXED = 2
 
 
 def _as_configured(value: object) -> str:
@@ -296,7 +295,7 @@ class DesignTable(Table):
         default="`15m`",
         example="30m",
     )
-    blocks: Annotated[int, Field(ge=_LEAST_FIXED, le=LARGEST_INT)] | None = _key(
+    blocks: Annotated[int, Field(ge=LEAST_FIXED, le=LARGEST_INT)] | None = _key(
         "run exactly this many blocks per comparison and analyze once at the end; cannot be combined with `budget`, "
         "`max_blocks` or `precision`",
         default="as many as needed",

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from pgversus.errors import StudyError
-from pgversus.study.dataset import SetupFile
+from pgversus.study.dataset import Dataset, SetupFile
 from pgversus.study.file import schema
 from pgversus.study.file.description import listed, nearest
 from pgversus.study.file.document import Path, as_key, as_toml, shown
@@ -149,16 +149,6 @@ _REWRITTEN = ("script", "sql")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NamedDataset:
-    """A dataset, before a factor replaces its scale."""
-
-    name: str
-    scale: int | None = None
-    setup_files: tuple[SetupFile, ...] = ()
-    full_statistics: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class NamedWorkload:
     """A workload, before it is combined with a load."""
 
@@ -171,7 +161,7 @@ class NamedWorkload:
     """Files that create the state that the operation needs."""
     variables: tuple[tuple[str, str], ...]
     settings: tuple[Setting, ...]
-    dataset: NamedDataset | None
+    dataset: Dataset | None
     """The workload's own dataset; None if a factor sets it, or without a dataset."""
     rewrite: Script | None = None
     """An equivalent script that restores the old plan."""
@@ -195,7 +185,7 @@ class NamedLoad:
     """None uses the window of the design."""
 
 
-def datasets_of(sections: schema.Sections, contents: Contents, problems: Problems) -> dict[str, NamedDataset]:
+def datasets_of(sections: schema.Sections, contents: Contents, problems: Problems) -> dict[str, Dataset]:
     """Return all datasets by name, in the order of the file."""
     tables = _tables(sections.dataset, sections.datasets, "dataset", problems)
     result = {}
@@ -203,8 +193,8 @@ def datasets_of(sections: schema.Sections, contents: Contents, problems: Problem
         files = [contents.setup(file, (*path, "setup", index)) for index, file in enumerate(table.setup or ())]
         files += [inline_setup(name, table.sql)] if table.sql is not None else []
         known = tuple(file for file in files if file is not None)
-        result[name] = NamedDataset(
-            name=name, scale=table.scale, setup_files=known, full_statistics=bool(table.full_statistics)
+        result[name] = Dataset(
+            pgbench_scale=table.scale, setup_files=known, full_statistics=bool(table.full_statistics)
         )
     return result
 
@@ -227,7 +217,7 @@ def loads_of(sections: schema.Sections, problems: Problems) -> dict[str, NamedLo
 
 
 def workloads_of(
-    sections: schema.Sections, datasets: Mapping[str, NamedDataset], contents: Contents, problems: Problems
+    sections: schema.Sections, datasets: Mapping[str, Dataset], contents: Contents, problems: Problems
 ) -> dict[str, NamedWorkload]:
     """Return all workloads by name, in the order of the file."""
     tables = _tables(sections.workload, sections.workloads, "workload", problems)
@@ -287,11 +277,11 @@ def _tables(
 def _own_dataset(
     table: schema.WorkloadTable,
     path: Path,
-    datasets: Mapping[str, NamedDataset],
+    datasets: Mapping[str, Dataset],
     problems: Problems,
     *,
     is_chosen: bool,
-) -> NamedDataset | None:
+) -> Dataset | None:
     if problems.lost_names("dataset") or problems.lost(*path, "dataset"):
         # It may be missing only because it is invalid.
         return None

@@ -1,4 +1,5 @@
 import tomllib
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -70,6 +71,6 @@ def _paths(value: Any, at: Path) -> list[Path]:
 
 
 def test_replaced_keys_are_located_in_the_profile() -> None:
-    places = find_places(TEXT).with_origins({("title",): ("rows", 0), ("x", "y"): ("t", "u")})
+    places = replace(find_places(TEXT), origins={("title",): ("rows", 0), ("x", "y"): ("t", "u")})
     assert str(places.of(("title", "s"))) == "line 13, [[rows]] s"
     assert str(places.of(("x", "y", "k"))) == "line 6, [t.u] k"
