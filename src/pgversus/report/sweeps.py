@@ -112,14 +112,20 @@ def _points(one: Answer, metric: Metric, amounts: Mapping[int, tuple[float, str]
 
 
 def amounts_of(comparison: Comparison) -> tuple[str, dict[int, tuple[float, str]]]:
-    """Return the compared factor, and value and text of its level by arm; empty if levels are not numeric."""
+    """Return the compared factor, and value and text of its level by arm; empty if levels are not numeric.
+
+    Of arms with the same level (A/A), only the first is included.
+    """
     if len(comparison.factors) != 1:
         return "", {}
     (factor,) = comparison.factors
+    arms = sorted(
+        {(arm.server, arm.settings): arm for arm in reversed(comparison.arms)}.values(), key=lambda arm: arm.index
+    )
     if factor == "server":
-        return _("block size"), _block_sizes(comparison.arms)
+        return _("block size"), _block_sizes(arms)
     found = {}
-    for arm in comparison.arms:
+    for arm in arms:
         text = next((setting.value for setting in arm.settings if setting.name == factor), "")
         match = _AMOUNT.fullmatch(text)
         if match is None:
@@ -130,10 +136,12 @@ def amounts_of(comparison: Comparison) -> tuple[str, dict[int, tuple[float, str]
 
 def _block_sizes(arms: Sequence[Arm]) -> dict[int, tuple[float, str]]:
     """Return block size and text by arm, if all servers have different block sizes and nothing else differs."""
-    builds = [_as_build(arm.server) for arm in arms]
-    sizes = {index: one.options.block_size_kb for index, one in enumerate(builds) if one is not None}
-    alike = {replace(one, options=replace(one.options, block_size_kb=USUAL_BLOCK_SIZE)) for one in builds if one}
-    if None in builds or len(alike) != 1 or len(set(sizes.values())) != len(arms):
+    builds = {arm.index: _as_build(arm.server) for arm in arms}
+    sizes = {index: one.options.block_size_kb for index, one in builds.items() if one is not None}
+    alike = {
+        replace(one, options=replace(one.options, block_size_kb=USUAL_BLOCK_SIZE)) for one in builds.values() if one
+    }
+    if len(sizes) < len(arms) or len(alike) != 1 or len(set(sizes.values())) != len(arms):
         return {}
     return {index: (1024.0 * kb, f"{kb} kB") for index, kb in sizes.items()}
 

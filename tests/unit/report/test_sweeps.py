@@ -121,6 +121,20 @@ def test_other_levels_or_too_few_of_them_are_not_a_line(requested: Comparison) -
     assert sweeps(study_answer([measured(requested)])) == []
 
 
+@pytest.mark.parametrize(
+    ("requested", "order"),
+    [
+        (by_server(built(8, 8, 4, 32)), ["4 kB", "8 kB", "32 kB"]),
+        (by_setting("2MB", "2MB", "1MB", "4MB"), ["1MB", "2MB", "4MB"]),
+    ],
+)
+def test_a_repeated_level_has_one_point(requested: Comparison, order: list[str]) -> None:
+    (line,) = only(measured(requested)).lines
+    assert [point.label for point in line.points] == order
+    # The value of the first of the equal arms.
+    assert round(line.points[1].value, -1) == 1000
+
+
 def test_contexts_of_one_workload_are_lines_of_one_chart() -> None:
     one = measured(by_server(built(*SIZES)))
     found = sweeps(
