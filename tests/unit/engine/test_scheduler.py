@@ -16,7 +16,7 @@ from pgversus.engine.scheduler import run_contexts, run_parts
 from pgversus.engine.testbed import TrialFailedError
 from pgversus.errors import DatasetError, HostError, PgversusError, ServerError, StudyError, WorkloadError
 from pgversus.records.preparation import Preparation
-from pgversus.records.trials import Block, LatencyHistogram, Window
+from pgversus.records.trials import Block, LatencyHistogram, Phase, Window
 from pgversus.stats.analysis import analyse
 from pgversus.stats.confidence import Verdict
 from pgversus.study.comparison import Arm, Comparison
@@ -353,6 +353,32 @@ def test_an_arm_that_fails_in_a_repeated_round_has_failed_and_the_rest_continues
     ended = run(comparison(3, fixed_blocks=2), host)
     assert [failure.arm for failure in ended.blocks[0].failures] == [2]
     assert {arm: len(trial.windows) for arm, trial in ended.blocks[0].trials.items()} == {0: 4, 1: 4}
+
+
+@pytest.mark.parametrize("failing", [1, 2, 3])
+def test_short_windows_are_announced_once_in_a_block_whichever_arm_has_failed_before(failing: int) -> None:
+    announced: list[tuple[int, int, int]] = []
+
+    class Watching(NoProgress):
+        def step(self, context: Context, block: int, arm: int, phase: Phase, round_number: int) -> None:
+            super().step(context, block, arm, phase, round_number)
+            if phase is Phase.MEASURE:
+                announced.append((block, arm, round_number))
+
+    host = Pretended(dict.fromkeys(range(4), 100.0))
+    host.fails = lambda what, arm, _block: (what, arm) == ("warm-up", failing)
+    run_contexts(
+        study(1, 4, fixed_blocks=4, window_kind=WindowKind.SLICE),
+        PretendedSite(host),
+        seed=3,
+        budget_s=1e6,
+        clock=host.clock,
+        progress=Watching(),
+        keep=lambda _state, _block: None,
+        keep_preparation=lambda _state: None,
+    )
+    first = [next(arm for what, arm in block if what == "measure") for block in blocks_of(host.journal)]
+    assert announced == [(number, arm, 1) for number, arm in enumerate(first, 1)]
 
 
 def test_the_order_is_random_and_follows_from_the_seed() -> None:
