@@ -4,6 +4,7 @@ pgbench's language (expressions, \if, \gset) is not implemented here: pgbench ru
 transaction that is rolled back.
 """
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
@@ -146,8 +147,8 @@ def _statement(script: Script, number: int, text: str, template: str | None) -> 
     return Statement(script=script.name, number=number, text=text, template=template, parameters=parameters)
 
 
-_SETTING_LINE = re.compile(r"^[^:\n]+:  pgversus setting (\S+) = (.*)$", re.MULTILINE)
-# The server's word for WARNING depends on its language.
+_SETTING_LINE = re.compile(r'^[^:\n]+:  pgversus setting (\S+) = (".*")$', re.MULTILINE)
+# The server's word for WARNING depends on its language. The value is JSON, which has no line breaks in it.
 
 
 def settings_after(
@@ -159,14 +160,19 @@ def settings_after(
     """
     file = _written(script, client, scratch, last="".join(map(_question, names)))
     output = _recorded(script, workload, client, target, file, QueryMode.SIMPLE)
-    return {match[1]: match[2] for match in _SETTING_LINE.finditer(output)}
+    return told_settings(output)
+
+
+def told_settings(stderr: str) -> dict[str, str]:
+    """Return the values of settings from the warnings that the questions raise; the last one of each name."""
+    return {match[1]: json.loads(match[2]) for match in _SETTING_LINE.finditer(stderr)}
 
 
 def _question(name: str) -> str:
     quoted = name.replace("'", "''")
     return (
-        f"DO $pgversus$ BEGIN RAISE WARNING 'pgversus setting % = %', '{quoted}', current_setting('{quoted}', true); "
-        "END $pgversus$;\n"
+        f"DO $pgversus$ BEGIN RAISE WARNING 'pgversus setting % = %', '{quoted}', "
+        f"to_json(current_setting('{quoted}', true)); END $pgversus$;\n"
     )
 
 

@@ -2,7 +2,13 @@ r"""Scripts as one transaction, and their statements from the --debug output of 
 
 import pytest
 
-from pgversus.workload.sent_statements import in_one_transaction, parameters_of, sent_statements, shown_script
+from pgversus.workload.sent_statements import (
+    in_one_transaction,
+    parameters_of,
+    sent_statements,
+    shown_script,
+    told_settings,
+)
 from tests.bounded import processor_time
 
 SCRIPT = r"""-- first
@@ -121,6 +127,27 @@ def test_parameters_that_do_not_match_are_rejected_quickly() -> None:
     with processor_time():
         assert parameters_of(template, "SELECT " + "1," * 20_000) is not None
         assert parameters_of(f"{template} FROM t", "SELECT " + "1," * 20_000) is None
+
+
+@pytest.mark.parametrize(
+    ("shown", "value"),
+    [
+        ('"4MB"', "4MB"),
+        ('""', ""),
+        (r'"test ! -f \"/a b/%f\" &&\n  cp %p \"/a b/%f\"\n"', 'test ! -f "/a b/%f" &&\n  cp %p "/a b/%f"\n'),
+        (r'"a\\nb\r\t\u0001é"', "a\\nb\r\t\x01é"),
+        (r'"1\nWARNING:  pgversus setting work_mem = \"1MB\""', '1\nWARNING:  pgversus setting work_mem = "1MB"'),
+    ],
+)
+@pytest.mark.parametrize("warning", ["WARNING", "WARNUNG"])
+def test_a_setting_after_a_script_has_its_whole_value(warning: str, shown: str, value: str) -> None:
+    lines = [
+        f"{warning}:  pgversus setting archive_command = {shown}",
+        "pgbench: client 0 sending DO $pgversus$ BEGIN RAISE WARNING 'pgversus setting % = %', 'work_mem', '1';",
+        f'{warning}:  pgversus setting work_mem = "8MB"',
+        "pgbench: client 0 receiving",
+    ]
+    assert told_settings("\n".join(lines)) == {"archive_command": value, "work_mem": "8MB"}
 
 
 @pytest.mark.parametrize(
