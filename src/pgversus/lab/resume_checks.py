@@ -75,7 +75,8 @@ def compilers_before(
     found: dict[ServerName, str] = {}
     for name, one in zip(names, meant, strict=True):
         fact = {} if isinstance(name, RunningServer) else before.get(name_in_full(name), {})
-        build = built(cache, name_of_key(fact["artifact_sha256"])) if fact.get("origin") == FROM_SOURCE else None
+        key = fact.get("artifact_sha256") if fact.get("origin") == FROM_SOURCE else None
+        build = built(cache, name_of_key(key)) if key is not None else None
         if build is not None and build.made_from is not None:
             # A plain release is built from source if another server of the study is.
             found[SourceBuild(source=one) if isinstance(one, Release) else normalised_name(one)] = (
@@ -88,10 +89,10 @@ def _as_measured(name: ServerName, before: Mapping[str, Fact]) -> ServerName:
     if isinstance(name, RunningServer):
         return name
     known = before.get(name_in_full(name), {})
-    version = _released(known.get("version", ""))
+    version = _released(known.get("version") or "")
     if version is None:
         return name
-    origin = known["origin"]
+    origin = known.get("origin")
     match name:
         case Release() if origin in [family.value for family in BuildFamily]:
             return replace(version, family=BuildFamily(origin))

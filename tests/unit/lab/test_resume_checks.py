@@ -132,6 +132,30 @@ def test_builds_of_other_sources_keep_their_name(build: Build) -> None:
     assert as_measured_before([unreleased], {"builds": facts}) == [unreleased]
 
 
+@pytest.mark.parametrize(
+    "fact",
+    [
+        {},
+        {"version": None},
+        {"version": "17.8"},
+        {"version": "17.8", "origin": None},
+        {"version": "17.8", "origin": "source"},
+        {"version": "17.8", "origin": "source", "artifact_sha256": None},
+    ],
+)
+def test_a_build_without_version_origin_or_key_is_unknown_and_never_the_same(
+    fact: dict[str, str | None], build: Build, tmp_path: Path
+) -> None:
+    name = Release(major=17, minor=None)
+    earlier = {"builds": {"17": fact}}
+    meant = as_measured_before([name], earlier)
+    assert meant in ([name], [Release(major=17, minor=8)])
+    assert compilers_before([name], meant, earlier, Cache(root=tmp_path)) == {}
+    with pytest.raises(StoreError) as caught:
+        check_same_builds(earlier, build_facts({name: build}), FOLDER)
+    assert caught.value.slug == "store-other-build"
+
+
 def test_a_different_build_of_the_same_version_in_the_same_directory_is_refused(build: Build) -> None:
     name = LocalPath(path="/my/bin")
     before = {"builds": build_facts({name: build})}
