@@ -365,9 +365,7 @@ def test_a_server_that_stops_under_load_fails_the_trial(server: Server, open_dir
 class OurServer(ExternalServer):
     """A server started by pgversus."""
 
-    @property
-    def can_restart(self) -> bool:
-        return True
+    can_restart = True
 
 
 @pytest.mark.parametrize(

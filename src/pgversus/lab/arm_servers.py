@@ -26,43 +26,22 @@ _SPARE_CONNECTIONS = 10
 class ArmServer(ABC):
     """The server that an arm's load connects to."""
 
-    def __init__(self, arm: Arm) -> None:
-        self.arm = arm
-
-    @property
-    @abstractmethod
-    def target(self) -> Target:
-        """Connection parameters for sessions."""
-
-    @property
-    @abstractmethod
-    def can_restart(self) -> bool:
-        """Return whether each block begins with a fresh start."""
-
-    @property
-    @abstractmethod
-    def copy_is_cheap(self) -> bool:
-        """Return whether fresh data are cheap enough for every block, even for a read-only load."""
-
-    @property
-    @abstractmethod
-    def copy_bytes(self) -> int:
-        """Size of a fresh copy; 0 for an external server."""
-
-    @property
-    @abstractmethod
-    def data_directory(self) -> Path | None:
-        """Data directory on this host; None for an external server."""
+    arm: Arm
+    target: Target
+    """Connection parameters for sessions."""
+    can_restart: bool
+    """Whether each block begins with a fresh start."""
+    copy_bytes: int
+    """Size of a fresh copy; 0 for an external server."""
+    data_directory: Path | None
+    """Data directory on this host; None for an external server."""
+    log: Path | None
+    """Log file of the running server; None for an external server."""
 
     @property
     @abstractmethod
     def postmaster_pid(self) -> int | None:
         """Process id of the running postmaster; None if stopped or external."""
-
-    @property
-    @abstractmethod
-    def log(self) -> Path | None:
-        """Log file of the running server; None for an external server."""
 
     @abstractmethod
     def make_copy(self) -> None:
@@ -84,6 +63,8 @@ class ArmServer(ABC):
 class ManagedServer(ArmServer):
     """A managed server: the load runs on a copy of the snapshot, which stays untouched."""
 
+    can_restart = True
+
     def __init__(
         self,
         arm: Arm,
@@ -95,47 +76,19 @@ class ManagedServer(ArmServer):
         log: Path,
         settings: Mapping[str, str],
     ) -> None:
-        super().__init__(arm)
-        self._snapshot = snapshot
-        self._copy_bytes = snapshot_bytes
         cluster = Cluster(build=snapshot.build, data_directory=copy, user=snapshot.user)
+        self._snapshot = snapshot
         self._server = Server(cluster, sockets, log, settings)
-        self._log = log
-
-    @property
-    def target(self) -> Target:
-        """The Unix-domain socket of the server."""
-        return self._server.target
-
-    @property
-    def can_restart(self) -> bool:
-        """Always true."""
-        return True
-
-    @property
-    def copy_is_cheap(self) -> bool:
-        """Whether the snapshot is at most 1 GiB, which takes about a second to copy."""
-        return self._copy_bytes <= CHEAP_COPY_BYTES
-
-    @property
-    def copy_bytes(self) -> int:
-        """Size of the snapshot."""
-        return self._copy_bytes
-
-    @property
-    def data_directory(self) -> Path:
-        """The copy of the snapshot."""
-        return self._server.cluster.data_directory
+        self.arm = arm
+        self.target = self._server.target
+        self.copy_bytes = snapshot_bytes
+        self.data_directory: Path = copy
+        self.log = log
 
     @property
     def postmaster_pid(self) -> int | None:
         """Process id of the running postmaster; None if stopped."""
         return self._server.postmaster_pid
-
-    @property
-    def log(self) -> Path:
-        """Log file in the run's directory."""
-        return self._log
 
     def make_copy(self) -> None:
         """Copy the snapshot, unless a copy exists."""
@@ -163,43 +116,17 @@ class ManagedServer(ArmServer):
 
 
 class ExternalServer(ArmServer):
-    """An external server: never restarted, and its data never restored."""
+    """An external server: never restarted, and its data never restored. It may run on another host."""
+
+    can_restart = False
+    copy_bytes = 0
+    data_directory: None = None
+    postmaster_pid: None = None
+    log: None = None
 
     def __init__(self, arm: Arm, uri: str) -> None:
-        super().__init__(arm)
-        self._target = uri_target(uri, arm.settings)
-
-    @property
-    def target(self) -> Target:
-        """The server's URI, with the arm's settings in the connection."""
-        return self._target
-
-    @property
-    def can_restart(self) -> bool:
-        """Always false."""
-        return False
-
-    @property
-    def copy_is_cheap(self) -> bool:
-        """Always false: there is no copy."""
-        return False
-
-    @property
-    def copy_bytes(self) -> int:
-        """Always 0: there is no copy."""
-        return 0
-
-    @property
-    def data_directory(self) -> None:
-        """Always None: unknown."""
-
-    @property
-    def postmaster_pid(self) -> None:
-        """Always None: the server may run on another host."""
-
-    @property
-    def log(self) -> None:
-        """Always None: unknown."""
+        self.arm = arm
+        self.target = uri_target(uri, arm.settings)
 
     def make_copy(self) -> None:
         """Do nothing: the data stay in place."""
@@ -241,9 +168,11 @@ _APART = frozenset({"autovacuum", "huge_pages", "shared_buffers"})
 class ServerSet:
     """The servers of all arms, and whether each block starts with fresh data."""
 
-    def __init__(self, servers: Sequence[ArmServer]) -> None:
+    def __init__(self, servers: Sequence[ArmServer], *, prewarms: bool = False) -> None:
+        """prewarms: whether every arm can prewarm its data; comparing a warm arm with a cold one would be unfair."""
         self.servers = tuple(servers)
-        self._copies_are_cheap = all(server.copy_is_cheap for server in servers)
+        self.prewarms = prewarms
+        self._copies_are_cheap = all(one.can_restart and one.copy_bytes <= CHEAP_COPY_BYTES for one in servers)
         all_bytes = sum(server.copy_bytes for server in servers)
         are_modest = not any(setting.name in _APART for server in servers for setting in server.arm.settings)
         self.fit_together = are_modest and self._copies_are_cheap and all_bytes <= _SHARE_OF_MEMORY * memory_bytes()
@@ -258,14 +187,14 @@ class ServerSet:
         self._in_memory[arm] = False
         self.servers[arm].start()
 
-    def read_in(self, arm: int, *, prewarms: bool) -> None:
+    def read_in(self, arm: int) -> None:
         """Prepare a started server for a load: prewarm its data if possible, and write out all dirty pages.
 
         Stores the number of rows written so far, so that writes are noticed at the end. Raises ServerError on failure.
         """
         server = self.servers[arm]
         with connect(server.target) as connection:
-            if prewarms:
+            if self.prewarms:
                 self._in_memory[arm] = catalog.prewarm(connection)
             if server.can_restart:
                 catalog.checkpoint(connection)
@@ -297,7 +226,7 @@ class ServerSet:
         forgets = writes or self._needs_fresh_copies
         try:
             # The load seemed read-only; the trials show which of the contexts that share these servers wrote.
-            forgets = forgets or self._wrote()
+            forgets = forgets or any(map(self._wrote_on, self._written_before))
         finally:
             self._written_before.clear()
             self._in_memory.clear()
@@ -324,9 +253,6 @@ class ServerSet:
         session = self._counters.pop(arm, None)
         if session is not None:
             session.close()
-
-    def _wrote(self) -> bool:
-        return any(self._wrote_on(arm) for arm in self._written_before)
 
     def _wrote_on(self, arm: int) -> bool:
         try:

@@ -153,19 +153,16 @@ class LoadRunner:
         servers: ServerSet,
         loads: Sequence[PgbenchLoad],
         *,
-        prewarms: bool,
         contexts: int,
         explain: ExplainArms | None,
     ) -> None:
-        """loads: one for each arm. prewarms: whether every arm can prewarm its data.
+        """loads: one for each arm. contexts: number of contexts of the study, which share its budget.
 
-        contexts: number of contexts of the study, which share its budget. explain: captures plans on the running
-        servers; None to skip this.
+        explain: captures plans on the running servers; None to skip this.
         """
         self._comparison = comparison
         self._servers = servers
         self._loads = loads
-        self._prewarms = prewarms
         self._contexts = contexts
         self._explain = explain
 
@@ -177,7 +174,7 @@ class LoadRunner:
             for arm, _ in enumerate(servers.servers):
                 servers.start(arm)
                 if comparison.cache is not CacheState.COLD:
-                    servers.read_in(arm, prewarms=self._prewarms)
+                    servers.read_in(arm)
             settings = tuple(session_settings(server) for server in servers.servers)
             pilot = run_pilot(servers.servers, self._loads, comparison.design)
             writes = pilot.writes
@@ -253,10 +250,9 @@ class LoadRunner:
             )
             for load in self._loads
         )
-        if self._comparison.cache is CacheState.COLD:
-            return ColdTrialRunner(self._servers, loads, preparation)
-        kind = _RUNNERS[preparation.design.window_kind]
-        return kind(self._servers, loads, preparation, prewarms=self._prewarms)
+        is_cold = self._comparison.cache is CacheState.COLD
+        kind = ColdTrialRunner if is_cold else _RUNNERS[preparation.design.window_kind]
+        return kind(self._servers, loads, preparation)
 
 
 _RUNNERS: Mapping[WindowKind, type[WarmTrialRunner]] = {

@@ -58,25 +58,19 @@ clock = time.monotonic
 class WarmTrialRunner:
     """The servers of one context under warm load."""
 
-    def __init__(
-        self, servers: ServerSet, loads: Sequence[PgbenchLoad], preparation: Preparation, *, prewarms: bool = False
-    ) -> None:
-        """loads: one for each arm; they differ only if the workload is what is compared.
-
-        prewarms: whether every arm can prewarm its data; comparing a warm arm with a cold one would be unfair.
-        """
+    def __init__(self, servers: ServerSet, loads: Sequence[PgbenchLoad], preparation: Preparation) -> None:
+        """loads: one for each arm; they differ only if the workload is what is compared."""
         self._set = servers
         self._loads = loads
         self._design = preparation.design
         self._writes = preparation.writes
-        self._prewarms = prewarms
         self._windows: defaultdict[int, list[Window]] = defaultdict(list)
 
     def start(self, arm: int) -> None:
         """Start a fresh server, on fresh data where that matters; then prewarm its data and run a checkpoint."""
         with failing_the_trial():
             self._start(arm)
-            self._set.read_in(arm, prewarms=self._prewarms)
+            self._set.read_in(arm)
             self._set.counters(arm)
 
     def warm_up(self, arm: int, seed: int) -> Mapping[str, float]:
@@ -209,11 +203,9 @@ class BlockWork:
 class ShortWindowRunner(WarmTrialRunner):
     """The servers of one context under load in short windows."""
 
-    def __init__(
-        self, servers: ServerSet, loads: Sequence[PgbenchLoad], preparation: Preparation, *, prewarms: bool = False
-    ) -> None:
+    def __init__(self, servers: ServerSet, loads: Sequence[PgbenchLoad], preparation: Preparation) -> None:
         """Take the arguments of WarmTrialRunner."""
-        super().__init__(servers, loads, preparation, prewarms=prewarms)
+        super().__init__(servers, loads, preparation)
         self._done: dict[int, BlockWork] = {}
 
     def warm_up(self, arm: int, seed: int) -> Mapping[str, float]:

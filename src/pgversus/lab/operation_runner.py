@@ -41,7 +41,6 @@ class Repetitions:
         client: Client,
         scratch: Path,
         cache: CacheState,
-        prewarms: bool,
         progress: Progress,
     ) -> None:
         """operations: one for each arm. scratch: working directory of programs; removed after each repetition."""
@@ -51,7 +50,6 @@ class Repetitions:
         self._client = client
         self._scratch = scratch
         self._cache = cache
-        self._prewarms = prewarms
         self._ready: dict[int, dict[str, float]] = {}
         """The initial gauges of the arms whose server runs on a fresh copy."""
 
@@ -110,7 +108,7 @@ class Repetitions:
             read_in(server.data_directory)
         server.start()
         with connect(server.target) as connection:
-            if self._prewarms and self._cache is CacheState.WARM:
+            if self.servers.prewarms and self._cache is CacheState.WARM:
                 catalog.prewarm(connection)
             catalog.checkpoint(connection)
         return {**gauges, "data_bytes": float(self.servers.counters(arm).database_bytes())}

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 from pgversus.builds.model import Build
 from pgversus.builds.provide import provide, using_builds
@@ -65,6 +66,21 @@ class RunResources:
             loaded_before=loaded_before,
             note_loaded=note_loaded,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyResources:
+    """Resources shared by all studies that are measured one after the other in one run."""
+
+    resources: RunResources
+    client: Client
+    snapshots: Snapshots
+    changed_servers: frozenset[ServerName] = frozenset()
+    """External servers whose data loads of this study have changed since they were loaded, or may have, so that they
+    differ from the loaded data and from each other."""
+    kept_logs: Path | None = None
+    """Directory for transaction logs; None to discard them."""
+    progress: Progress
 
 
 @contextmanager

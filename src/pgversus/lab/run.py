@@ -15,7 +15,6 @@ from typing import Any
 from pgversus.answers.plans import PlansAnswer, compared
 from pgversus.answers.read import state_so_far
 from pgversus.data.cache_quota import free_up
-from pgversus.data.snapshots import Snapshots
 from pgversus.engine.context_state import ContextState
 from pgversus.engine.progress import Progress
 from pgversus.engine.scheduler import run_parts
@@ -29,7 +28,7 @@ from pgversus.lab.failures import failures_of_the_host
 from pgversus.lab.load_runner import ExplainArms
 from pgversus.lab.load_windows import clock
 from pgversus.lab.plan_capture import Explainer, capture_or_reason, explained_counterfactual
-from pgversus.lab.resources import RunResources, open_resources
+from pgversus.lab.resources import RunResources, StudyResources, open_resources
 from pgversus.lab.results_writer import ResultsWriter, keep_server_logs
 from pgversus.lab.resume import (
     EarlierResults,
@@ -56,24 +55,10 @@ from pgversus.store.folder import NOT_ATTRIBUTED, holds_results
 from pgversus.store.reading import StoredStudy, read_results
 from pgversus.study.design import StopReason
 from pgversus.study.needs import disk_bytes, parts_of
-from pgversus.study.servers import RunningServer, ServerName
+from pgversus.study.servers import RunningServer
 from pgversus.study.study import Invocation, Study
 from pgversus.text.redaction import without_secrets
 from pgversus.text.units import percent
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StudyResources:
-    """Resources shared by all studies that are measured one after the other in one run."""
-
-    resources: RunResources
-    client: Client
-    snapshots: Snapshots
-    changed_servers: frozenset[ServerName]
-    """External servers whose data loads have changed since they were loaded, or may have."""
-    kept_logs: Path | None
-    """Directory for transaction logs; None to discard them."""
-    progress: Progress
 
 
 def measure(
@@ -88,19 +73,7 @@ def measure(
     earlier: results so far, which are resumed. explain: captures plans on each context's servers.
     """
     with ExitStack() as stack:
-        testbed = PostgresTestbed(
-            study,
-            shared.resources.builds,
-            shared.resources.directory,
-            client=shared.client,
-            snapshots=shared.snapshots,
-            common=shared.resources.common_settings,
-            progress=shared.progress,
-            stack=stack,
-            kept_logs=shared.kept_logs,
-            changed_servers=shared.changed_servers,
-            explain=explain,
-        )
+        testbed = PostgresTestbed(study, shared, stack, explain)
         states = _states(study, earlier)
         stopped = run_parts(
             _parts(study, states),
@@ -312,17 +285,9 @@ def compare_plans(study: Study, user: ServerUser, client: Client, progress: Prog
     study: with one context. PgversusError of any kind if its servers cannot be provided, loaded or queried.
     """
     with open_resources(study, user, progress) as resources, ExitStack() as stack:
-        testbed = PostgresTestbed(
-            resources.study,
-            resources.builds,
-            resources.directory,
-            client=client,
-            snapshots=resources.snapshots(client, progress),
-            common=resources.common_settings,
-            progress=progress,
-            stack=stack,
-            kept_logs=None,
-        )
+        snapshots = resources.snapshots(client, progress)
+        shared = StudyResources(resources=resources, client=client, snapshots=snapshots, progress=progress)
+        testbed = PostgresTestbed(resources.study, shared, stack)
         (context,) = resources.study.contexts
         with failures_of_the_host(resources.cache.root):
             servers = testbed.servers_of(context).servers

@@ -21,11 +21,9 @@ _MOST_OPENED = 3
 class SliceRunner(ShortWindowRunner):
     """Windows that are slices of a run of pgbench, which is stopped between them."""
 
-    def __init__(
-        self, servers: ServerSet, loads: Sequence[PgbenchLoad], preparation: Preparation, *, prewarms: bool = False
-    ) -> None:
+    def __init__(self, servers: ServerSet, loads: Sequence[PgbenchLoad], preparation: Preparation) -> None:
         """Take the arguments of WarmTrialRunner."""
-        super().__init__(servers, loads, preparation, prewarms=prewarms)
+        super().__init__(servers, loads, preparation)
         self._watches: dict[int, LoadSessions] = {}
         self._sessions: dict[int, SliceSession] = {}
         self._watching: dict[int, dict[str, float]] = {}

@@ -1,18 +1,16 @@
 """The testbed of a study on this host: builds, loaded data, servers and loads, each created on first use."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pgversus.builds.inspect import linked_libraries
 from pgversus.builds.model import Build
-from pgversus.data.snapshots import Snapshot, Snapshots, check_equal, check_same_data, data_hash
-from pgversus.engine.progress import Progress
+from pgversus.data.snapshots import Snapshot, check_equal, check_same_data, data_hash
 from pgversus.engine.testbed import TrialRunner
 from pgversus.errors import StudyError
 from pgversus.host.processors import split_processors
-from pgversus.host.run_directory import RunDirectory
 from pgversus.lab.acting_settings import check_settings_in_sessions
 from pgversus.lab.arm_servers import ArmServer, ExternalServer, ManagedServer, ServerSet, server_settings
 from pgversus.lab.build_verification import (
@@ -25,8 +23,8 @@ from pgversus.lab.build_verification import (
 from pgversus.lab.failures import failures_of_arm, failures_of_the_host
 from pgversus.lab.load_runner import ExplainArms, LoadRunner
 from pgversus.lab.operation_runner import OperationRunner, Repetitions
+from pgversus.lab.resources import StudyResources
 from pgversus.lab.runner import WorkloadRunner
-from pgversus.postgres.client import Client
 from pgversus.postgres.fingerprint import Fingerprint, differences
 from pgversus.records.preparation import RUNNING_SERVER, ArmFacts, Preparation, first_patience_s
 from pgversus.study.comparison import BASELINE, Arm, CacheState
@@ -42,6 +40,7 @@ _CLIENTS_PER_SECOND = 50
 # Connections that any host can open in a second; needed for the first load only.
 
 _ArmKey = tuple[ServerName, Dataset, tuple[Setting, ...], bool]
+_ScriptFiles = tuple[Path | None, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,40 +56,24 @@ class PostgresTestbed:
     """The engine's testbed on real servers."""
 
     def __init__(
-        self,
-        study: Study,
-        builds: Mapping[ServerName, Build | None],
-        directory: RunDirectory,
-        *,
-        client: Client,
-        snapshots: Snapshots,
-        common: Mapping[str, str],
-        progress: Progress,
-        stack: ExitStack,
-        kept_logs: Path | None,
-        changed_servers: frozenset[ServerName] = frozenset(),
-        explain: ExplainArms | None = None,
+        self, study: Study, shared: StudyResources, stack: ExitStack, explain: ExplainArms | None = None
     ) -> None:
-        """snapshots: of this run. common: settings of every server of the run.
+        """stack: stops all servers and removes their data at its end.
 
-        stack: stops all servers and removes their data at its end. kept_logs: where transaction logs are stored; None
-        to discard them. changed_servers: external servers whose data loads of this study have changed since they were
-        loaded, or may have, so that they differ from the loaded data and from each other. explain: captures plans on a
-        context's running servers; None to skip this.
+        explain: captures plans on a context's running servers; None to skip this.
         """
         self._study = study
-        self._builds = builds
-        self._directory = directory
-        self._client = client
-        self._progress = progress
+        self._shared = shared
+        self._builds = shared.resources.builds
+        self._directory = shared.resources.directory
+        # Computed once: it looks at every arm of the study.
+        self._common = shared.resources.common_settings
+        self._snapshots = shared.snapshots
+        self._progress = shared.progress
         self._stack = stack
-        self._kept_logs = kept_logs
         self._explain = explain
-        self._common = common
-        self._changed_servers = changed_servers
-        self._snapshots = snapshots
         self._sets: dict[tuple[_ArmKey, ...], ServerSet] = {}
-        self._scripts: dict[PgbenchWorkload, tuple[Path | None, ...]] = {}
+        self._scripts: dict[PgbenchWorkload, _ScriptFiles] = {}
         self._ready: dict[int, _Ready] = {}
         # Registered before any server is, so that it runs after they are stopped.
         stack.callback(self._forget_copies)
@@ -112,7 +95,7 @@ class PostgresTestbed:
             check_windows(context.comparison.design, rate=workload.rate, is_cold=is_cold)
         snapshots, servers = self._loaded(context)
         self._forget_other_copies(servers)
-        workload_runner = self._workload_runner(context, servers, snapshots)
+        workload_runner = self._workload_runner(context, servers)
         preparation = self._try_out(context, workload_runner, snapshots) if known is None else known
         if known is not None and not self._has_changed_data(arms):
             check_same_data(context, known, snapshots)
@@ -171,7 +154,7 @@ class PostgresTestbed:
         return snapshots, self._server_set(context, snapshots)
 
     def _has_changed_data(self, arms: Sequence[Arm]) -> bool:
-        return any(arm.server in self._changed_servers for arm in arms)
+        return any(arm.server in self._shared.changed_servers for arm in arms)
 
     def _server_set(self, context: Context, snapshots: Sequence[Snapshot]) -> ServerSet:
         arms = context.comparison.arms
@@ -179,7 +162,7 @@ class PostgresTestbed:
         if key not in self._sets:
             number = len(self._sets) + 1
             servers = [self._server(arm, snapshot, number) for arm, snapshot in zip(arms, snapshots, strict=True)]
-            self._sets[key] = ServerSet(servers)
+            self._sets[key] = ServerSet(servers, prewarms=all(snapshot.has_prewarm for snapshot in snapshots))
         return self._sets[key]
 
     def _server(self, arm: Arm, snapshot: Snapshot, set_number: int) -> ArmServer:
@@ -200,9 +183,8 @@ class PostgresTestbed:
         self._stack.callback(server.stop)
         return server
 
-    def _workload_runner(self, context: Context, servers: ServerSet, snapshots: Sequence[Snapshot]) -> WorkloadRunner:
+    def _workload_runner(self, context: Context, servers: ServerSet) -> WorkloadRunner:
         comparison, workload = context.comparison, context.comparison.workload
-        prewarms = all(snapshot.has_prewarm for snapshot in snapshots)
         # The speed of the first run is still unknown.
         contexts = len(self._study.contexts)
         patience_s = first_patience_s(comparison.design, contexts)
@@ -212,17 +194,15 @@ class PostgresTestbed:
                 comparison,
                 servers,
                 [self._load_of(load, patience_s) for load in loads_of(workloads)],
-                prewarms=prewarms,
                 contexts=contexts,
                 explain=self._explain,
             )
         repetitions = Repetitions(
             operations_of(workloads),
             servers,
-            client=self._client,
+            client=self._shared.client,
             scratch=self._directory.root / "scratch",
             cache=comparison.cache,
-            prewarms=prewarms,
             progress=self._progress,
         )
         return OperationRunner(repetitions, comparison.design, patience_s=patience_s)
@@ -233,10 +213,10 @@ class PostgresTestbed:
             self._scripts[workload] = write_scripts(workload, folder, self._directory.user)
         return PgbenchLoad(
             workload=workload,
-            client=self._client,
+            client=self._shared.client,
             script_files=self._scripts[workload],
             scratch=self._directory.root / "logs",
-            kept_logs=self._kept_logs,
+            kept_logs=self._shared.kept_logs,
             connect_allowance_s=workload.clients // _CLIENTS_PER_SECOND,
             longest_s=patience_s,
         )
