@@ -6,10 +6,9 @@ own message, instead of in every block.
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from pgversus.engine.testbed import TrialFailedError, TrialHungError, TrialRunner
 from pgversus.errors import ServerError, WorkloadError
@@ -131,13 +130,12 @@ def _p99_s(window: Window) -> float:
     return min(window.histogram.quantile(0.99), window.latency_max_s)
 
 
-class ExplainArms(Protocol):
-    """Captures plans on a context's servers: returns the plans, or why there are none."""
+ExplainArms = Callable[
+    [Sequence[ArmServer], Sequence[PgbenchLoad], PilotResult, Comparison], tuple[CapturedPlans | None, str]
+]
+"""Captures plans on a context's servers, running, after their first load: returns the plans, or why there are none.
 
-    def __call__(
-        self, servers: Sequence[ArmServer], loads: Sequence[PgbenchLoad], pilot: PilotResult, *, comparison: Comparison
-    ) -> tuple[CapturedPlans | None, str]:
-        """servers: of all arms, running, after their first load; contexts that share them send different statements."""
+The comparison is given because contexts that share servers send different statements."""
 
 
 _SLOW_CONNECT_S = 0.2
@@ -230,7 +228,7 @@ class LoadRunner:
         """Discard the plans if the load has changed session settings: they would not be those of the measured load."""
         if self._explain is None:
             return None, ""
-        plans, words = self._explain(self._servers.servers, self._loads, pilot, comparison=self._comparison)
+        plans, words = self._explain(self._servers.servers, self._loads, pilot, self._comparison)
         now = (session_settings(server) for server in self._servers.servers)
         changed = sorted(
             {name for was, has in zip(settings, now, strict=True) for name in has if was.get(name) != has[name]}

@@ -6,7 +6,6 @@ proportion to the transactions.
 """
 
 import math
-import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
@@ -50,9 +49,6 @@ def run_until_steady(load: Callable[[float, int], Window], seconds: float, seed:
         if number and tps <= _STEADY * before:
             break
         before = tps
-
-
-clock = time.monotonic
 
 
 class WarmTrialRunner:
@@ -179,14 +175,13 @@ class ColdTrialRunner(WarmTrialRunner):
 
 _SHORTEST_S = 1e-6
 _WARM_UP_EXECUTIONS = 2
-_NOTHING_READ = Reading(server={}, host={})
 
 
 @dataclass(slots=True)
 class BlockWork:
     """The work of an arm's load since its warm-up in this block."""
 
-    before: Reading = _NOTHING_READ
+    before: Reading
     transactions: int = 0
 
     def counters(self, after: Reading, own_growth: Mapping[str, float], transactions: int) -> dict[str, float]:

@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import psycopg
 
-from pgversus.engine.progress import NoProgress, Progress
+from pgversus.engine.progress import Progress
 from pgversus.errors import HostError, PgversusError, WorkloadError
 from pgversus.lab.arm_servers import ArmServer
 from pgversus.lab.load_runner import PilotResult
@@ -37,22 +37,20 @@ def capture(
     statements: Sequence[Statement],
     *,
     with_rows: bool,
-    begin: Callable[[int], None] = lambda _: None,
+    begin: Callable[[int], None],
 ) -> Captured:
     """Return the plans of these statements, in order; raise WorkloadError with the server's message if one fails.
 
     label: of the arm. with_rows: also hash the rows of each statement. begin: called with the number of each, from 1.
     """
-
-    def captured_one(number: int, one: Statement) -> CapturedStatement:
-        begin(number)
-        return _captured(label, connection, one, with_rows=with_rows)
-
+    captured = []
     with connect(target, as_the_load=True) as connection:
         with connection.transaction(force_rollback=True):
-            captured = tuple(captured_one(number, one) for number, one in enumerate(statements, 1))
+            for number, one in enumerate(statements, 1):
+                begin(number)
+                captured.append(_captured(label, connection, one, with_rows=with_rows))
         return Captured(
-            statements=captured,
+            statements=tuple(captured),
             statistics=statistics_digests(connection),
             settings=planner_settings(connection),
             index_keys=index_keys(connection),
@@ -109,7 +107,7 @@ class Explainer:
     """Whether to search for settings that restore the baseline's plans."""
     samples: bool = False
     """Whether to run the load again, to check that its plans are the captured ones."""
-    progress: Progress = field(default_factory=NoProgress)
+    progress: Progress
     """Receives the statement and arm being explained."""
 
     def explain(self, servers: Sequence[ArmServer], comparison: Comparison) -> CapturedPlans:
@@ -149,7 +147,6 @@ def capture_or_reason(
     servers: Sequence[ArmServer],
     loads: Sequence[PgbenchLoad],
     pilot: PilotResult,
-    *,
     comparison: Comparison,
 ) -> tuple[CapturedPlans | None, str]:
     """Return the plans, or why there are none: a measurement does not depend on them. HostError ends the run."""
@@ -168,9 +165,8 @@ def capture_or_reason(
 def explained_counterfactual(
     explainer: Explainer,
     servers: Sequence[ArmServer],
-    loads: Sequence[PgbenchLoad],  # noqa: ARG001 - the protocol has it
+    loads: Sequence[PgbenchLoad],  # noqa: ARG001 - ExplainArms has it
     pilot: PilotResult,  # noqa: ARG001 - the same
-    *,
     comparison: Comparison,
 ) -> tuple[CapturedPlans, str]:
     """Return the plans of the contender under the baseline's plans, of the baseline, and of the contender; no search.

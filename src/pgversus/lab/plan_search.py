@@ -44,18 +44,13 @@ def find_overrides(
     contender: Captured,
     factors: Sequence[str],
     *,
-    begin: Callable[[int], None] = lambda _: None,
+    begin: Callable[[int], None],
 ) -> list[PlanOverride | None]:
     """Return for each statement the settings that restore its plan; None if none does, or nothing has changed.
 
     target: the contender, running. factors: the compared settings, which are not tried. Writes are rolled back.
     begin: called with the number of each statement, from 1.
     """
-
-    def find_override(number: int, old: CapturedStatement, new: CapturedStatement) -> PlanOverride | None:
-        begin(number)
-        return _override(connection, old, new, tried, memory)
-
     fixed = {name.lower() for name in factors}
     tried = [
         one
@@ -68,11 +63,13 @@ def find_overrides(
         for name, found in contender.settings.items()
         if name not in fixed and baseline.settings.get(name) == found
     }
+    overrides: list[PlanOverride | None] = []
+    pairs = zip(baseline.statements, contender.statements, strict=True)
     with connect(target, as_the_load=True) as connection, connection.transaction(force_rollback=True):
-        return [
-            find_override(number, old, new)
-            for number, (old, new) in enumerate(zip(baseline.statements, contender.statements, strict=True), 1)
-        ]
+        for number, (old, new) in enumerate(pairs, 1):
+            begin(number)
+            overrides.append(_override(connection, old, new, tried, memory))
+    return overrides
 
 
 def _override(

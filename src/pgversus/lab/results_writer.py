@@ -50,7 +50,8 @@ class ResultsWriter:
         self._begins = begin
         self._stack = stack
         # The default until the run ends: kill -9 leaves no chance to record it.
-        self._facts = {"ended": StopReason.INTERRUPTED.value, "not_prepared": {}, **facts}
+        interrupted = StopReason.INTERRUPTED.value
+        self._facts = {"ended": interrupted, "not_prepared": {}, **facts, "budget_s": study.budget_s}
         self._results: Results | None = None
         self._loaded = set(labels_of_loaded(earlier)) if earlier is not None else set()
 

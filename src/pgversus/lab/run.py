@@ -4,6 +4,7 @@ Results of blocks are always read back from the results folder (answers/read.py)
 equals the one at the end of the run.
 """
 
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
@@ -26,9 +27,8 @@ from pgversus.host.run_directory import RunDirectory
 from pgversus.lab.attribution import attribute
 from pgversus.lab.failures import failures_of_the_host
 from pgversus.lab.load_runner import ExplainArms
-from pgversus.lab.load_windows import clock
 from pgversus.lab.plan_capture import Explainer, capture_or_reason, explained_counterfactual
-from pgversus.lab.resources import RunResources, StudyResources, open_resources
+from pgversus.lab.resources import StudyResources, open_resources
 from pgversus.lab.results_writer import ResultsWriter, keep_server_logs
 from pgversus.lab.resume import (
     EarlierResults,
@@ -81,7 +81,7 @@ def measure(
             begin_part=partial(_begin_part, testbed=testbed, cache=shared.resources.cache, progress=shared.progress),
             seed=study.seed,
             budget_s=study.budget_s,
-            clock=clock,
+            clock=time.monotonic,
             progress=shared.progress,
             keep=writer.keep,
             keep_preparation=writer.keep_preparation,
@@ -125,13 +125,13 @@ class RunOptions:
     results: Path
     earlier: EarlierResults
     """Treatment of results that already exist in that folder."""
-    keep_logs: bool = False
+    keep_logs: bool
     """Whether pgbench's transaction logs are stored with the results."""
-    plans: bool = True
+    plans: bool
     """Whether to capture plans and measure what plan changes account for."""
-    sample_plans: bool = False
+    sample_plans: bool
     """Whether to run the load again with auto_explain, to check that its plans are the captured ones."""
-    check_rows: bool = False
+    check_rows: bool
     """Whether to compare the rows that statements return on each arm before measuring."""
     command: str = ""
     """The command line without secrets; empty when called from a program."""
@@ -171,11 +171,19 @@ def _run(study: Study, options: RunOptions, folder: ResultsFolder, progress: Pro
         for one in study.skipped:
             progress.say(f"skipped: {one.label} ({one.reason})")
         stack.callback(_keep_server_logs, resources.directory, folder, options.results)
-        writer = _writer(study, options.results, folder, facts, progress, stack)
+        begin = partial(_move_away, folder, progress)
+        writer = ResultsWriter(study, options.results, folder.earlier, facts, begin=begin, stack=stack)
         # A comparison that cannot be resumed leaves nothing behind if it fails before its first block.
         note_loaded = (lambda _: None) if options.earlier is EarlierResults.REFUSE else writer.keep_loaded
         before = frozenset() if earlier is None else loaded_before(earlier, study)
-        explain = partial(capture_or_reason, _explainer(resources, options, progress)) if options.plans else None
+        explainer = Explainer(
+            client=options.client,
+            scratch=resources.directory.root / "statements",
+            with_rows=options.check_rows,
+            samples=options.sample_plans,
+            progress=progress,
+        )
+        explain = partial(capture_or_reason, explainer) if options.plans else None
         shared = StudyResources(
             resources=resources,
             client=options.client,
@@ -188,9 +196,7 @@ def _run(study: Study, options: RunOptions, folder: ResultsFolder, progress: Pro
         if options.plans and stopped is not StopReason.INTERRUPTED:
             logs = replace(resources.directory, log_prefix="attribution-")
             beneath = replace(shared, resources=replace(resources, directory=logs), kept_logs=None)
-            measure_one = partial(
-                _measure_attribution, shared=beneath, facts=facts, explainer=_explainer(resources, options, progress)
-            )
+            measure_one = partial(_measure_attribution, shared=beneath, facts=facts, explainer=explainer)
             writer.keep_fact(NOT_ATTRIBUTED, attribute(study, options.results, measure_one, progress))
         return stopped
 
@@ -220,31 +226,9 @@ def _measure_attribution(
     is_other = holds_results(results) and not is_same_question(read_results(results), study)
     earlier = EarlierResults.MOVE_AWAY if is_other else EarlierResults.RESUME
     with results_folder(results, earlier) as folder, ExitStack() as stack:
-        writer = _writer(study, results, folder, facts, shared.progress, stack)
+        begin = partial(_move_away, folder, shared.progress)
+        writer = ResultsWriter(study, results, folder.earlier, facts, begin=begin, stack=stack)
         return measure(study, shared, folder.earlier, writer, partial(explained_counterfactual, explainer))
-
-
-def _writer(
-    study: Study, results: Path, folder: ResultsFolder, facts: Mapping[str, Any], progress: Progress, stack: ExitStack
-) -> ResultsWriter:
-    return ResultsWriter(
-        study,
-        results,
-        folder.earlier,
-        {**facts, "budget_s": study.budget_s},
-        begin=partial(_move_away, folder, progress),
-        stack=stack,
-    )
-
-
-def _explainer(resources: RunResources, options: RunOptions, progress: Progress) -> Explainer:
-    return Explainer(
-        client=options.client,
-        scratch=resources.directory.root / "statements",
-        with_rows=options.check_rows,
-        samples=options.sample_plans,
-        progress=progress,
-    )
 
 
 def _move_away(folder: ResultsFolder, progress: Progress) -> None:

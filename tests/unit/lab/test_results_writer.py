@@ -30,9 +30,7 @@ def run(folder: Path, earlier: StoredStudy | None, *, failing: bool, requested: 
     if failing:
         states[1].fail("it is not there")
     with ExitStack() as stack:
-        writer = ResultsWriter(
-            requested, folder, earlier, {"budget_s": 60.0}, begin=lambda: begun.append(folder), stack=stack
-        )
+        writer = ResultsWriter(requested, folder, earlier, {}, begin=lambda: begun.append(folder), stack=stack)
         assert begun == []
         writer.end(StopReason.DECIDED, states)
     assert begun == ([folder] if earlier is None else [])
