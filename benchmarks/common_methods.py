@@ -20,7 +20,7 @@ from psycopg.sql import SQL
 from scipy.stats import mannwhitneyu, ttest_ind
 
 from pgversus.builds.provide import provide
-from pgversus.engine.progress import NoProgress
+from pgversus.engine.progress import Progress
 from pgversus.host.commands import run
 from pgversus.host.directories import open_cache
 from pgversus.host.identity import server_user
@@ -84,7 +84,7 @@ def two_servers(
     version: str, setups: tuple[str, str], settings: tuple[dict[str, str], dict[str, str]]
 ) -> Iterator[tuple[Server, Server]]:
     """Start two servers of one version, each with its own data and settings; stop and remove them at the end."""
-    user, silence, cache = server_user(), NoProgress(), open_cache()
+    user, silence, cache = server_user(), Progress(), open_cache()
     (build,) = provide([parse_server(version)], USUAL_MANNER, cache, user, silence.say, silence)
     assert build is not None
     with run_directory(cache, user) as directory, ExitStack() as stack:

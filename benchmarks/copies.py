@@ -19,7 +19,7 @@ from pgversus.builds.provide import provide
 from pgversus.data.loading import LOADING_SETTINGS, LoadedCluster, Loading
 from pgversus.data.snapshot_key import SnapshotKey, snapshot_key
 from pgversus.data.snapshots import SnapshotCache
-from pgversus.engine.progress import NoProgress
+from pgversus.engine.progress import Progress
 from pgversus.host.commands import run
 from pgversus.host.directories import Cache, make_directory, open_cache
 from pgversus.host.files import way_of_copying
@@ -53,7 +53,7 @@ T = TypeVar("T")
 
 def main() -> int:
     """Print the table; return 1 if a copy takes too long."""
-    user, silence = server_user(), NoProgress()
+    user, silence = server_user(), Progress()
     (build,) = provide([parse_server(SERVER)], USUAL_MANNER, open_cache(), user, silence.say, silence)
     assert build is not None
     # On the file system of real runs; removed at the end.
@@ -67,7 +67,7 @@ def main() -> int:
 
 def _measure(build: Build, cache: Cache, directory: RunDirectory) -> int:
     loading = Loading(directory, fixed_client(directory.user))
-    kept = SnapshotCache(cache, directory, NoProgress(), 10**12)
+    kept = SnapshotCache(cache, directory, Progress(), 10**12)
     dataset = Dataset(pgbench_scale=SCALE)
     arm = Arm(
         index=0,

@@ -24,7 +24,7 @@ import psycopg
 
 from benchmarks.real_blocks import SERVER, SPIN, RealBlock, real_blocks
 from pgversus.builds.provide import provide
-from pgversus.engine.progress import NoProgress
+from pgversus.engine.progress import Progress
 from pgversus.host.directories import open_cache
 from pgversus.host.identity import server_user
 from pgversus.postgres.cluster import make_cluster
@@ -113,7 +113,7 @@ def _own(case: Case) -> list[RealBlock]:
 def _two_servers() -> Iterator[list[Server]]:
     """Yield two stopped servers of the same build."""
     with ExitStack() as stack:
-        user, silence = server_user(), NoProgress()
+        user, silence = server_user(), Progress()
         (build,) = provide([parse_server(SERVER)], USUAL_MANNER, open_cache(), user, silence.say, silence)
         assert build is not None
         servers = []

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from benchmarks.simulated_host import HOSTS, SimulatedHost, SimulatedSite
 from pgversus.engine.context_state import ContextState
-from pgversus.engine.progress import NoProgress
+from pgversus.engine.progress import Progress
 from pgversus.engine.scheduler import run_contexts
 from pgversus.stats.analysis import bounds_of, interim_result
 from pgversus.stats.confidence import Interval, Verdict
@@ -106,7 +106,7 @@ def finished_context(
         seed=seed,
         budget_s=NEVER_S,
         clock=machine.clock,
-        progress=NoProgress(),
+        progress=Progress(),
         keep=lambda _course, _block: None,
         keep_preparation=lambda _course: None,
     )

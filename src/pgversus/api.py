@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pgversus.answers.answer import StudyAnswer
 from pgversus.answers.read import read_answer
-from pgversus.engine.progress import NoProgress, Progress
+from pgversus.engine.progress import Progress
 from pgversus.errors import PgversusError
 from pgversus.host.identity import server_user
 from pgversus.lab.consent import opened_with_consent
@@ -127,7 +127,7 @@ def run(
         sample_plans=sample_plans,
         check_rows=check_rows,
     )
-    run_study(configured, options, progress or NoProgress())
+    run_study(configured, options, progress or Progress())
     return load_results(opened.results)
 
 

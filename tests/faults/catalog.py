@@ -6,7 +6,7 @@ from pathlib import Path
 from random import Random
 
 from pgversus.builds.provide import provide
-from pgversus.engine.progress import NoProgress
+from pgversus.engine.progress import Progress
 from pgversus.host.directories import open_cache
 from pgversus.host.identity import server_user
 from pgversus.study.build_options import USUAL_MANNER
@@ -30,7 +30,7 @@ FAULTS: Mapping[str, Fault] = {
 
 def fetch_server() -> None:
     """Fetch the server of all tries into the user's cache, so that no try has to."""
-    silence = NoProgress()
+    silence = Progress()
     provide([parse_server(SERVER)], USUAL_MANNER, open_cache(), server_user(), silence.say, silence)
 
 

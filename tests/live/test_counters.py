@@ -12,7 +12,7 @@ import pytest
 
 from pgversus.builds.model import Build
 from pgversus.builds.provide import provide
-from pgversus.engine.progress import NoProgress
+from pgversus.engine.progress import Progress
 from pgversus.host.counters import read_host
 from pgversus.host.directories import open_cache
 from pgversus.host.identity import server_user
@@ -91,7 +91,7 @@ Servers = Callable[[str], Server]
 
 
 def _build(name: str) -> Build:
-    silence = NoProgress()
+    silence = Progress()
     (build,) = provide([parse_server(name)], USUAL_MANNER, open_cache(), server_user(), silence.say, silence)
     assert build is not None
     return build

@@ -17,7 +17,7 @@ import psycopg
 import pytest
 
 from pgversus.builds.provide import provide
-from pgversus.engine.progress import NoProgress
+from pgversus.engine.progress import Progress
 from pgversus.host.directories import open_cache
 from pgversus.host.guard import processes_in
 from pgversus.host.identity import server_user
@@ -128,7 +128,7 @@ def test_leftovers_of_a_run_that_died_with_its_guard_are_removed_by_the_next_run
 @pytest.fixture
 def server() -> Iterator[Server]:
     """A server that is not running yet."""
-    silence, user = NoProgress(), server_user()
+    silence, user = Progress(), server_user()
     (build,) = provide([parse_server("17.8")], USUAL_MANNER, open_cache(), user, silence.say, silence)
     assert build is not None
     with tempfile.TemporaryDirectory(prefix="interrupted-", dir="/tmp") as name:

@@ -11,7 +11,7 @@ import pytest
 
 from pgversus.builds.model import Build
 from pgversus.builds.provide import provide
-from pgversus.engine.progress import NoProgress
+from pgversus.engine.progress import Progress
 from pgversus.host.directories import open_cache
 from pgversus.host.identity import server_user
 from pgversus.lab.studies import library
@@ -25,7 +25,7 @@ from tests.live.conftest import QUICK, CommandLine
 
 
 def _build(name: str) -> Build:
-    silence = NoProgress()
+    silence = Progress()
     (build,) = provide([parse_server(name)], USUAL_MANNER, open_cache(), server_user(), silence.say, silence)
     assert build is not None
     return build

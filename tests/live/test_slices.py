@@ -16,7 +16,7 @@ import psycopg
 import pytest
 
 from pgversus.builds.provide import provide
-from pgversus.engine.progress import NoProgress
+from pgversus.engine.progress import Progress
 from pgversus.engine.testbed import TrialFailedError
 from pgversus.host.directories import open_cache
 from pgversus.host.identity import server_user
@@ -47,7 +47,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="slices-", dir="/tmp")))
         user = server_user()
         user.change_owner(directory)
-        silence = NoProgress()
+        silence = Progress()
         names = [parse_server(f"zonky:{request.param}")]
         (build,) = provide(names, USUAL_MANNER, open_cache(), user, silence.say, silence)
         assert build is not None

@@ -18,7 +18,7 @@ from pgversus.builds.provide import provide
 from pgversus.data.loading import Loading
 from pgversus.data.snapshot_cache import cached_snapshots
 from pgversus.data.snapshots import Snapshot, SnapshotCache, Snapshots
-from pgversus.engine.progress import NoProgress
+from pgversus.engine.progress import Progress
 from pgversus.errors import DatasetError, ExitCode
 from pgversus.host.directories import Cache, make_directory, open_cache
 from pgversus.host.files import manifest, tree_sha256
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.own_snapshots
 USER = server_user()
 
 
-class Said(NoProgress):
+class Said(Progress):
     """Progress that records its messages."""
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class Run:
 
 @pytest.fixture(scope="module")
 def build() -> Build:
-    (build,) = provide([parse_server("17.8")], USUAL_MANNER, open_cache(), USER, NoProgress().say, NoProgress())
+    (build,) = provide([parse_server("17.8")], USUAL_MANNER, open_cache(), USER, Progress().say, Progress())
     assert build is not None
     return build
 

@@ -31,7 +31,7 @@ from pgversus.cli.progress_rows import (
     time_left_text,
     with_context,
 )
-from pgversus.engine.progress import Look, TimeEstimate
+from pgversus.engine.progress import Look, Progress, TimeEstimate
 from pgversus.records.trials import Block, Phase
 from pgversus.stats.lazy import LazyValue
 from pgversus.study.comparison import Comparison
@@ -98,7 +98,7 @@ _MOST_ROWS = 20
 # As many as can be taken in at a glance.
 
 
-class TerminalProgress:
+class TerminalProgress(Progress):
     """Reports progress on a console."""
 
     def __init__(

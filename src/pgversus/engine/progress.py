@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 from pgversus.records.trials import Block, Phase
 from pgversus.stats.analysis import InterimResult
@@ -41,8 +40,8 @@ class TimeEstimate:
     """Whether this is the remaining budget, because the time needed is unknown or exceeds it."""
 
 
-class Progress(Protocol):
-    """Receives events as they happen."""
+class Progress:
+    """Receives events as they happen; this class ignores them."""
 
     def say(self, line: str) -> None:
         """Report a line of text."""
@@ -82,40 +81,3 @@ class Progress(Protocol):
 
     def block_finished(self, context: Context, block: Block, looks: Mapping[int, Look], elapsed_s: float) -> None:
         """Report a finished block; looks by contender, elapsed_s of the blocks of this context."""
-
-
-class NoProgress:
-    """Progress for callers that observe nothing."""
-
-    def say(self, line: str) -> None:
-        """Do nothing."""
-
-    def fetching(self, name: str, size: int) -> None:
-        """Do nothing."""
-
-    def building(self, name: str, done: int, total: int) -> None:
-        """Do nothing."""
-
-    def at(self, sentence: str, /, **values: object) -> None:
-        """Do nothing."""
-
-    def resumed(self, context: Context, comparison: Comparison, looks: Mapping[int, Look]) -> None:
-        """Do nothing."""
-
-    def attributing(self, words: str, number: int, total: int) -> None:
-        """Do nothing."""
-
-    def begin_blocks(self, context: Context, comparison: Comparison) -> None:
-        """Do nothing."""
-
-    def time_estimate(self, estimate: Callable[[], TimeEstimate]) -> None:
-        """Do nothing."""
-
-    def step(self, context: Context, block: int, arm: int, phase: Phase, round_number: int) -> None:
-        """Do nothing."""
-
-    def doing(self, line: str) -> None:
-        """Do nothing."""
-
-    def block_finished(self, context: Context, block: Block, looks: Mapping[int, Look], elapsed_s: float) -> None:
-        """Do nothing."""

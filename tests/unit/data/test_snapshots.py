@@ -9,7 +9,7 @@ from pgversus.builds.model import Build
 from pgversus.data import snapshots
 from pgversus.data.loading import LoadedCluster
 from pgversus.data.snapshots import SnapshotCache
-from pgversus.engine.progress import NoProgress
+from pgversus.engine.progress import Progress
 from pgversus.errors import HostError
 from pgversus.host.directories import Cache
 from pgversus.host.run_directory import RunDirectory
@@ -19,7 +19,7 @@ from tests.unit.data.kept import FINGERPRINT, USER, cache_in, made, recipe
 BUILD = Build(version="17.8", bin_directory=Path("/nowhere"), origin="zonky", sha256="a")
 
 
-class Said(NoProgress):
+class Said(Progress):
     def __init__(self) -> None:
         self.lines: list[str] = []
 

@@ -3,7 +3,7 @@
 import pytest
 
 from pgversus.engine.context_state import ContextState
-from pgversus.engine.progress import Look, NoProgress, TimeEstimate
+from pgversus.engine.progress import Look, Progress, TimeEstimate
 from pgversus.engine.scheduler import time_estimate
 from pgversus.stats.confidence import Verdict
 from pgversus.study.design import Design, StopReason
@@ -95,4 +95,4 @@ def test_no_estimate_is_computed_without_an_observer() -> None:
     def estimate() -> TimeEstimate:
         raise AssertionError
 
-    NoProgress().time_estimate(estimate)
+    Progress().time_estimate(estimate)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from pgversus.engine.context_state import MOST_FAILURES_IN_A_ROW, ContextState
-from pgversus.engine.progress import Look, NoProgress, TimeEstimate
+from pgversus.engine.progress import Look, Progress, TimeEstimate
 from pgversus.engine.scheduler import run_contexts, run_parts
 from pgversus.engine.testbed import TrialFailedError
 from pgversus.errors import DatasetError, HostError, PgversusError, ServerError, StudyError, WorkloadError
@@ -228,7 +228,7 @@ def run_all(
         seed=3,
         budget_s=budget_s,
         clock=testbed.host.clock,
-        progress=NoProgress(),
+        progress=Progress(),
         keep=lambda state, block: finished.append((state.context.number, block)),
         keep_preparation=lambda _course: None,
     )
@@ -359,7 +359,7 @@ def test_an_arm_that_fails_in_a_repeated_round_has_failed_and_the_rest_continues
 def test_short_windows_are_announced_once_in_a_block_whichever_arm_has_failed_before(failing: int) -> None:
     announced: list[tuple[int, int, int]] = []
 
-    class Watching(NoProgress):
+    class Watching(Progress):
         def step(self, context: Context, block: int, arm: int, phase: Phase, round_number: int) -> None:
             super().step(context, block, arm, phase, round_number)
             if phase is Phase.MEASURE:
@@ -406,7 +406,7 @@ def test_a_budget_without_hope_is_reported_once_soon_after_six_blocks(
 ) -> None:
     said: list[tuple[str, int]] = []
 
-    class Watching(NoProgress):
+    class Watching(Progress):
         def say(self, line: str) -> None:
             said.append((line, len(state.blocks)))
 
@@ -593,7 +593,7 @@ def test_an_interrupt_at_any_step_stops_the_servers_and_keeps_complete_blocks(at
 def test_the_remaining_time_is_limited_by_the_remaining_budget_of_all_contexts() -> None:
     reported: list[float] = []
 
-    class Watching(NoProgress):
+    class Watching(Progress):
         def block_finished(self, context: Context, block: Block, looks: Mapping[int, Look], elapsed_s: float) -> None:
             super().block_finished(context, block, looks, elapsed_s)
             reported.extend(look.seconds_left or 0.0 for look in looks.values() if block.number >= 4)
@@ -703,7 +703,7 @@ def test_only_permanent_failures_are_stored(
         seed=3,
         budget_s=1e6,
         clock=testbed.host.clock,
-        progress=NoProgress(),
+        progress=Progress(),
         keep=lambda _course, _block: None,
         keep_preparation=lambda state: kept.append(state.context.number),
     )
@@ -726,7 +726,7 @@ def test_an_interrupt_while_storing_the_first_preparation_leaves_nothing_to_show
             seed=3,
             budget_s=1e6,
             clock=testbed.host.clock,
-            progress=NoProgress(),
+            progress=Progress(),
             keep=lambda _course, _block: None,
             keep_preparation=interrupted,
         )
@@ -843,7 +843,7 @@ def test_observers_learn_of_earlier_blocks_and_then_of_the_progress_of_the_study
     reported: list[TimeEstimate] = []
     resumed: list[int] = []
 
-    class Watching(NoProgress):
+    class Watching(Progress):
         def resumed(self, context: Context, comparison: Comparison, looks: Mapping[int, Look]) -> None:
             super().resumed(context, comparison, looks)
             resumed.append(context.number)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgversus.engine.context_state import ContextState
-from pgversus.engine.progress import NoProgress
+from pgversus.engine.progress import Progress
 from pgversus.engine.scheduler import run_contexts
 from pgversus.errors import StudyFileError
 from pgversus.records.preparation import Preparation
@@ -127,7 +127,7 @@ def check_runs(requested: Study, testbed: Written) -> int:
         seed=requested.seed,
         budget_s=1e9,
         clock=testbed.clock,
-        progress=NoProgress(),
+        progress=Progress(),
         keep=keep,
         keep_preparation=lambda _course: None,
     )

@@ -8,7 +8,7 @@ import pytest
 
 from pgversus.answers.plans import compared, restoration_of
 from pgversus.answers.read import read_answer
-from pgversus.engine.progress import NoProgress
+from pgversus.engine.progress import Progress
 from pgversus.errors import WorkloadError
 from pgversus.lab.attribution import attribute
 from pgversus.lab.resume import without_secrets
@@ -95,9 +95,9 @@ def test_decided_contender_with_a_restorable_plan_is_measured_once(tmp_path: Pat
     requested = study(3)
     measured(tmp_path, requested, [2.0, 1.0, 0.5], plans_of(OLD, NEW, undone_by=OFF))
     measuring = Measuring()
-    assert attribute(requested, tmp_path, measuring, NoProgress()) == {}
+    assert attribute(requested, tmp_path, measuring, Progress()) == {}
     assert [one.contexts[0].levels for one in measuring.requested] == [(("load", "c1"),), (("load", "c3"),)]
-    assert attribute(requested, tmp_path, measuring, NoProgress()) == {}
+    assert attribute(requested, tmp_path, measuring, Progress()) == {}
     assert len(measuring.requested) == 2
     first, second, third = read_answer(tmp_path).answers
     assert second.attributed == {}
@@ -111,21 +111,21 @@ def test_decided_contender_with_a_restorable_plan_is_measured_once(tmp_path: Pat
 def test_nothing_is_measured_without_a_restorable_plan(tmp_path: Path, plans: CapturedPlans) -> None:
     measured(tmp_path, study(), [2.0], plans)
     measuring = Measuring()
-    assert attribute(study(), tmp_path, measuring, NoProgress()) == {}
+    assert attribute(study(), tmp_path, measuring, Progress()) == {}
     assert measuring.requested == []
 
 
 def test_too_little_time_for_enough_blocks_is_reported(tmp_path: Path) -> None:
     requested = replace(study(), budget_s=59.0)
     measured(tmp_path, requested, [2.0], plans_of(OLD, NEW, undone_by=OFF))
-    assert "too short" in attribute(requested, tmp_path, Measuring(), NoProgress())["1-1"]
+    assert "too short" in attribute(requested, tmp_path, Measuring(), Progress())["1-1"]
 
 
 def test_little_time_means_fewer_blocks(tmp_path: Path) -> None:
     requested = replace(study(), budget_s=75.0)
     measured(tmp_path, requested, [2.0], plans_of(OLD, NEW, undone_by=OFF))
     measuring = Measuring()
-    attribute(requested, tmp_path, measuring, NoProgress())
+    attribute(requested, tmp_path, measuring, Progress())
     # Three trials of 5 seconds in each block.
     assert [one.contexts[0].comparison.design.fixed_blocks for one in measuring.requested] == [5]
 
@@ -139,7 +139,7 @@ def test_a_failed_attribution_is_reported_and_the_others_continue(tmp_path: Path
         if errors:
             raise errors.pop()
 
-    found = attribute(requested, tmp_path, Measuring(fail_once), NoProgress())
+    found = attribute(requested, tmp_path, Measuring(fail_once), Progress())
     assert found == {"1-1": "the old plan was not restored (q): f"}
     results = Results(tmp_path)
     results.add_fact(NOT_ATTRIBUTED, found)
@@ -155,14 +155,14 @@ def test_ctrl_c_leaves_the_verdicts_untouched(tmp_path: Path) -> None:
     def interrupt() -> None:
         raise KeyboardInterrupt
 
-    assert attribute(study(), tmp_path, Measuring(interrupt), NoProgress()) == {}
+    assert attribute(study(), tmp_path, Measuring(interrupt), Progress()) == {}
     (one,) = read_answer(tmp_path).answers
     assert (one.stopped, one.attributed) == (StopReason.DECIDED, {})
 
 
 def test_an_interrupted_attribution_is_resumed(tmp_path: Path) -> None:
     measured(tmp_path, study(), [2.0], plans_of(OLD, NEW, undone_by=OFF))
-    attribute(study(), tmp_path, Measuring(), NoProgress())
+    attribute(study(), tmp_path, Measuring(), Progress())
     results = Results(attribution_folder(tmp_path, 1, 1))
     results.add_fact("ended", "interrupted")
     results.close()
@@ -173,7 +173,7 @@ def test_an_interrupted_attribution_is_resumed(tmp_path: Path) -> None:
         return StopReason.BLOCKS
 
     # Much of the budget is spent, but the question is the same.
-    attribute(replace(study(), budget_s=130.0), tmp_path, go_on, NoProgress())
+    attribute(replace(study(), budget_s=130.0), tmp_path, go_on, Progress())
     assert [one.contexts[0].comparison.design.fixed_blocks for one in again] == [8]
 
 
@@ -224,7 +224,7 @@ def test_uris_of_external_servers_come_from_the_study_not_the_results(tmp_path: 
     requested = replace(requested, contexts=(replace(context, comparison=replace(context.comparison, arms=arms)),))
     measured(tmp_path, without_secrets(requested), [2.0], plans_of(OLD, NEW, undone_by=OFF))
     measuring = Measuring()
-    attribute(requested, tmp_path, measuring, NoProgress())
+    attribute(requested, tmp_path, measuring, Progress())
     (one,) = measuring.requested
     assert [arm.server for arm in one.contexts[0].comparison.arms] == [
         RunningServer(uri=uris[1]),
@@ -236,7 +236,7 @@ def test_uris_of_external_servers_come_from_the_study_not_the_results(tmp_path: 
 def test_a_different_rewrite_is_measured_again(tmp_path: Path) -> None:
     requested = study(workload=replace(WORKLOAD, rewrite=REWRITE))
     measured(tmp_path, requested, [2.0], plans_of(OLD, NEW))
-    attribute(requested, tmp_path, Measuring(), NoProgress())
+    attribute(requested, tmp_path, Measuring(), Progress())
     other = study(workload=replace(WORKLOAD, rewrite=replace(REWRITE, text="SELECT 2;")))
     again: list[Study] = []
 
@@ -244,9 +244,9 @@ def test_a_different_rewrite_is_measured_again(tmp_path: Path) -> None:
         again.append(of)
         return StopReason.BLOCKS
 
-    attribute(requested, tmp_path, note, NoProgress())
+    attribute(requested, tmp_path, note, Progress())
     assert again == []
-    attribute(other, tmp_path, note, NoProgress())
+    attribute(other, tmp_path, note, Progress())
     assert len(again) == 1
 
 
@@ -255,7 +255,7 @@ def test_the_time_of_a_different_rewrite_is_not_charged(tmp_path: Path) -> None:
     requested = replace(study(workload=replace(WORKLOAD, rewrite=REWRITE)), budget_s=240.0)
     measured(tmp_path, requested, [2.0], plans_of(OLD, NEW))
     first = Measuring()
-    attribute(requested, tmp_path, first, NoProgress())
+    attribute(requested, tmp_path, first, Progress())
     other = replace(study(workload=replace(WORKLOAD, rewrite=replace(REWRITE, text="SELECT 2;"))), budget_s=240.0)
     second: list[Study] = []
 
@@ -263,7 +263,7 @@ def test_the_time_of_a_different_rewrite_is_not_charged(tmp_path: Path) -> None:
         second.append(of)
         return StopReason.BLOCKS
 
-    attribute(other, tmp_path, note, NoProgress())
+    attribute(other, tmp_path, note, Progress())
     assert [one.contexts[0].comparison.design.fixed_blocks for one in (*first.requested, *second)] == [8, 8]
 
 
@@ -277,9 +277,9 @@ def test_finished_attributions_leave_the_time_to_the_others(tmp_path: Path) -> N
             raise KeyboardInterrupt
         return first(of, folder)
 
-    attribute(requested, tmp_path, only_the_first, NoProgress())
+    attribute(requested, tmp_path, only_the_first, Progress())
     second = Measuring()
-    attribute(requested, tmp_path, second, NoProgress())
+    attribute(requested, tmp_path, second, Progress())
     assert [one.contexts[0].comparison.design.fixed_blocks for one in (*first.requested, *second.requested)] == [8, 8]
 
 
@@ -289,28 +289,28 @@ def test_a_reason_from_an_earlier_run_does_not_hide_later_results(tmp_path: Path
     results.add_fact(NOT_ATTRIBUTED, {"1-1": "no room"})
     results.close()
     assert read_answer(tmp_path).answers[0].attributed[1].failure == "no room"
-    attribute(study(), tmp_path, Measuring(), NoProgress())
+    attribute(study(), tmp_path, Measuring(), Progress())
     assert read_answer(tmp_path).answers[0].attributed[1].found is not None
 
 
 def test_a_damaged_attribution_leaves_the_verdict_readable(tmp_path: Path) -> None:
     measured(tmp_path, study(), [2.0], plans_of(OLD, NEW, undone_by=OFF))
-    attribute(study(), tmp_path, Measuring(), NoProgress())
+    attribute(study(), tmp_path, Measuring(), Progress())
     (attribution_folder(tmp_path, 1, 1) / FILE_NAME).write_bytes(b"no database")
     (one,) = read_answer(tmp_path).answers
     assert "results could not be read" in one.attributed[1].failure
     # A run does not fail either.
-    assert attribute(study(), tmp_path, Measuring(), NoProgress()) == {}
+    assert attribute(study(), tmp_path, Measuring(), Progress()) == {}
 
 
 def test_a_finished_attribution_stays_when_block_sizes_change(tmp_path: Path) -> None:
     measured(tmp_path, study(), [2.0], plans_of(OLD, NEW, undone_by=OFF))
-    attribute(study(), tmp_path, Measuring(), NoProgress())
+    attribute(study(), tmp_path, Measuring(), Progress())
     results = Results(tmp_path)
     longer = rate_block(9, 1009.0, 2001.0)
     trials = {arm: trial._replace(window_count=100) for arm, trial in longer.trials.items()}
     results.add_block(1, longer._replace(trials=trials, wall_s=10.0))
     results.close()
     measuring = Measuring()
-    assert attribute(study(), tmp_path, measuring, NoProgress()) == {}
+    assert attribute(study(), tmp_path, measuring, Progress()) == {}
     assert measuring.requested == []

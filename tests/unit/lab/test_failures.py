@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pgversus.engine.progress import NoProgress
+from pgversus.engine.progress import Progress
 from pgversus.engine.testbed import TrialFailedError
 from pgversus.errors import DatasetError, ExitCode, HostError, PgversusError, ServerError, StoreError, WorkloadError
 from pgversus.lab import failures
@@ -67,7 +67,7 @@ def test_other_failures_are_passed_on_unchanged(tmp_path: Path) -> None:
 
 def ended_for_arm(error: TrialFailedError, directory: Path) -> PgversusError:
     server = ExternalServer(comparison().baseline, f"postgresql:///app?host={directory}/nothing")
-    with pytest.raises(PgversusError) as caught, failures_of_arm(server, directory, NoProgress()):
+    with pytest.raises(PgversusError) as caught, failures_of_arm(server, directory, Progress()):
         raise error
     assert caught.value.exit_code == ExitCode.HOST
     return caught.value

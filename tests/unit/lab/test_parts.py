@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from pgversus.engine.context_state import ContextState
-from pgversus.engine.progress import NoProgress
+from pgversus.engine.progress import Progress
 from pgversus.engine.scheduler import run_parts
 from pgversus.records.preparation import Preparation
 from pgversus.records.trials import Block
@@ -40,7 +40,7 @@ class Run:
             seed=3,
             budget_s=budget_s,
             clock=self.testbed.host.clock,
-            progress=NoProgress(),
+            progress=Progress(),
             keep=keep,
             keep_preparation=lambda _course: None,
         )
