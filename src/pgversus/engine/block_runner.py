@@ -6,7 +6,7 @@ linear drift adds nothing to any ratio.
 """
 
 import math
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -94,8 +94,11 @@ def run_start(
         while waiting:
             state = waiting.pop(0)
             attempt = _Attempt(state, testbed, start, progress)
-            load_s = _seconds_without_starts(attempt.run, start, clock)
-            waiting = [] if attempt.load_has_failed else _still_fitting(waiting, left_s - (clock() - began))
+            load_began, starts_s = clock(), start.seconds
+            attempt.run()
+            load_s = clock() - load_began - (start.seconds - starts_s)
+            remaining_s = left_s - (clock() - began)
+            waiting = [] if attempt.load_has_failed else [one for one in waiting if one.fits_into(remaining_s)]
             if waiting:
                 wall_s = load_s + start.seconds / len(states)
             else:
@@ -105,16 +108,6 @@ def run_start(
             yield state, attempt.block(wall_s)
     finally:
         start.stop_all()
-
-
-def _still_fitting(states: Sequence[ContextState], left_s: float) -> list[ContextState]:
-    return [state for state in states if state.fits_into(left_s)]
-
-
-def _seconds_without_starts(action: Callable[[], None], start: "_SharedStart", clock: Clock) -> float:
-    began, of_starts_s = clock(), start.seconds
-    action()
-    return clock() - began - (start.seconds - of_starts_s)
 
 
 class _SharedStart:

@@ -9,7 +9,7 @@ import os
 import signal
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NoReturn
 
 import numpy as np
@@ -93,15 +93,6 @@ class ClockSetError(TrialFailedError):
     """The clock was set, so sessions cannot be distinguished from earlier ones."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionResult:
-    """The results of a session."""
-
-    windows: list[Window]
-    transactions: int
-    """Including those outside the windows."""
-
-
 class SliceSession:
     """One run of pgbench on one arm, stopped except during its windows."""
 
@@ -176,8 +167,11 @@ class SliceSession:
         for name, value in growth.items():
             self._host[name] = self._host.get(name, 0.0) + value
 
-    def close(self) -> SessionResult:
-        """End the run. Raise TrialFailedError with pgbench's message if it fails, or if its log cannot be read."""
+    def close(self) -> tuple[list[Window], int]:
+        """End the run; return the windows, and the number of all transactions, including those outside the windows.
+
+        Raise TrialFailedError with pgbench's message if it fails, or if its log cannot be read.
+        """
         limit_s = self._load.longest_s
         try:
             # On this signal pgbench lets its clients finish, as at the end of -T.
@@ -270,7 +264,7 @@ class SliceSession:
         check_end(finished, 0.0)
         raise TrialFailedError(f"pgbench ended by itself\n{output_of(finished)}")
 
-    def _ended(self, finished: Finished) -> SessionResult:
+    def _ended(self, finished: Finished) -> tuple[list[Window], int]:
         try:
             summary = parse_summary(finished.stdout)
             ends = read_ends(log_files(self._load, self._log_prefix))
@@ -295,7 +289,7 @@ class SliceSession:
             replace(one, failed=summary.failed, connect_s=summary.connect_s, output=output_of(finished))
             for one in windows[:1]
         ]
-        return SessionResult(windows=windows, transactions=summary.transactions)
+        return windows, summary.transactions
 
     def _counters_of_a_window(
         self, finished: Finished, windows: Sequence[Window], transactions: int

@@ -49,9 +49,9 @@ class SliceRunner(ShortWindowRunner):
 
     def collect(self, arm: int) -> Sequence[Window]:
         """End the session and return its windows."""
-        ended = self._sessions.pop(arm).close()
-        self._done[arm].transactions += ended.transactions
-        return ended.windows
+        windows, transactions = self._sessions.pop(arm).close()
+        self._done[arm].transactions += transactions
+        return windows
 
     def abandon(self) -> None:
         """End open sessions and those of pgversus."""
