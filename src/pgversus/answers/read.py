@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ from pgversus.errors import PlanError, StoreError
 from pgversus.records.preparation import Preparation
 from pgversus.stats.analysis import analyse
 from pgversus.stats.attribution import attribution
-from pgversus.stats.lazy import LazyValue
 from pgversus.store.folder import attributed_contexts, attribution_folder, unreadable
 from pgversus.store.reading import StoredContext, StoredStudy, read_results
 from pgversus.study.counterfactual import ARMS, CONTENDER_AGAIN, OLD_PLANS, PlanRestoration
@@ -142,7 +142,7 @@ def _answer(
         client=f"pgbench {facts.client.version} ({facts.client.origin})",
         host=facts.host,
         results=folder,
-        plans=LazyValue(lambda: _compared(one, Path(folder))),
+        plans=cache(lambda: _compared(one, Path(folder))),
         latencies=one.latencies,
         attributed=attributed,
         days=one.days,

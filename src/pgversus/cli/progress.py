@@ -8,6 +8,7 @@ at most once a second.
 import os
 import time
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Self
 
 from rich.cells import cell_len
@@ -33,7 +34,6 @@ from pgversus.cli.progress_rows import (
 )
 from pgversus.engine.progress import Look, Progress, TimeEstimate
 from pgversus.records.trials import Block, Phase
-from pgversus.stats.lazy import LazyValue
 from pgversus.study.comparison import Comparison
 from pgversus.study.study import Context
 from pgversus.text.redaction import message_without_secrets
@@ -188,7 +188,7 @@ class TerminalProgress(Progress):
 
     def time_estimate(self, estimate: Callable[[], TimeEstimate]) -> None:
         """Set the time estimate, which is called for each picture, or for each block's line in a pipe."""
-        self._time_estimate, self._block_began = LazyValue(estimate), None
+        self._time_estimate, self._block_began = cache(estimate), None
 
     def step(self, context: Context, block: int, arm: int, phase: Phase, round_number: int) -> None:
         """Show the next step in the region before it begins."""

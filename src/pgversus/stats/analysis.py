@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
 
 from pgversus.records.trials import Block
@@ -22,7 +23,7 @@ from pgversus.stats.confidence import (
 )
 from pgversus.stats.counters import CounterEstimates, CounterRatio, OneSidedCounter, counter_estimates
 from pgversus.stats.effects import LogEstimate, Samples, log_ratio, log_value, paired_log_values, quantile_is_supported
-from pgversus.stats.lazy import LazyMapping, LazyValue, LazyValues
+from pgversus.stats.lazy import LazyMapping, LazyValues
 from pgversus.study.comparison import BASELINE, Comparison
 from pgversus.study.design import MOST_BLOCKS, Design
 from pgversus.study.metrics import Metric, Quantity, StepTime
@@ -157,7 +158,7 @@ def analyse(
     known: results of contenders after the same blocks; missing ones are computed.
     block_bytes: the size of the blocks of data of each arm, None if unknown; empty if the usual one.
     """
-    counted = LazyValue(lambda: counter_estimates(samples.blocks, len(comparison.arms), rule, block_bytes))
+    counted = cache(lambda: counter_estimates(samples.blocks, len(comparison.arms), rule, block_bytes))
     return Analysis(
         metric=comparison.design.metric,
         arm_values=tuple(_arm_values(samples, quantities_of(comparison), rule, arm.index) for arm in comparison.arms),

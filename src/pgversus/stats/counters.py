@@ -81,11 +81,6 @@ class CounterRow(Mapping[str, float]):
     def __len__(self) -> int:
         return int((~np.isnan(self.row)).sum())
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Mapping) and dict(self) == dict(other)
-
-    __hash__ = None  # type: ignore[assignment]
-
 
 class CounterTable:
     """The counters of several trials: a row per trial, a column per name."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -31,29 +31,6 @@ class LazyValues(Mapping[K, V]):
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Mapping) and dict(self) == dict(other)
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-class LazyValue(Generic[V]):
-    """A value that is computed at its first use."""
-
-    __slots__ = ("_made", "_make")
-
-    def __init__(self, make: Callable[[], V]) -> None:
-        """make: pure; called at most once."""
-        self._make = make
-        # A list, because the value may be None.
-        self._made: list[V] = []
-
-    def __call__(self) -> V:
-        """Return the value."""
-        if not self._made:
-            self._made.append(self._make())
-        return self._made[0]
-
 
 class LazyMapping(Mapping[K, V]):
     """Values by key, all computed together at the first use."""
@@ -74,8 +51,3 @@ class LazyMapping(Mapping[K, V]):
 
     def __len__(self) -> int:
         return len(self._made)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Mapping) and dict(self) == dict(other)
-
-    __hash__ = None  # type: ignore[assignment]

@@ -15,7 +15,6 @@ from pgversus.records.plans import CapturedPlans
 from pgversus.records.preparation import Preparation
 from pgversus.records.trials import Block, FailedTrial, LatencyHistogram, Phase, Trial
 from pgversus.stats.counters import Columns
-from pgversus.stats.lazy import LazyValue
 from pgversus.store.codec import CONTEXT, PREPARATION, STEPS, STUDY, ContextFact, fact_of, selected
 from pgversus.store.counters import array_size, counter_names, counter_rows
 from pgversus.store.invariants import check_context, check_preparation, check_study
@@ -173,8 +172,8 @@ def _contexts(database: ResultsFile, folder: Path, study: StudyMetadata) -> tupl
                 preparation=preparation,
                 failure=failure,
                 blocks=tuple(blocks.get(number, ())),
-                plans=LazyValue(partial(_later, partial(read_plans, arms=arms), folder, number)),
-                latencies=LazyValue(partial(_later, partial(read_latencies, arms=arms), folder, number)),
+                plans=cache(partial(_later, partial(read_plans, arms=arms), folder, number)),
+                latencies=cache(partial(_later, partial(read_latencies, arms=arms), folder, number)),
                 is_checked=number in checked,
                 days=days.get(number),
             )
