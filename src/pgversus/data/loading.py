@@ -35,48 +35,9 @@ LOADING_SETTINGS = {
 }
 
 
-def make_pgbench_tables(target: Target, client: Client, arguments: Sequence[str], label: str) -> None:
-    """Run `pgbench -i`; DatasetError with its message if it fails."""
-    finished = run(
-        arguments, environment=client.environment(target), user=client.user, ends_with_us=True, is_abridged=True
-    )
-    if not finished.succeeded:
-        raise _failed("pgbench could not create its tables", "pgbench -i", label, finished, client)
-
-
-def run_setup_file(target: Target, client: Client, file: Path, label: str, *, name: str) -> None:
-    """Run an SQL file with psql, stopping at the first error; DatasetError with psql's message if there is one.
-
-    name: the file as the user named it.
-    """
-    finished = _run_file(target, client, file, client.environment(target), name=name)
-    if not finished.succeeded:
-        raise _failed("the setup file failed", name, label, finished, client)
-
-
-def run_prepare_file(
-    server: Server, client: Client, file: Path, label: str, *, name: str, variables: Path | None
-) -> None:
-    """Run an SQL file that prepares loaded data in the same way.
-
-    Programs that it starts have the same environment as those of an operation, with PGDATA.
-    variables: file with variable_commands().
-    """
-    environment = program_environment(client, server.target, server.cluster.data_directory)
-    finished = _run_file(server.target, client, file, environment, variables, name=name)
-    if not finished.succeeded:
-        raise _failed("the prepare file failed", name, label, finished, client)
-
-
 def variable_commands(variables: Sequence[tuple[str, str]]) -> str:
     """Return the commands that set psql's variables, which must not be on a command line that every user can read."""
     return "".join(f"\\set {name} {quoted(value)}\n" for name, value in variables)
-
-
-def write_out(target: Target) -> None:
-    """Run CHECKPOINT only: the prepared state remains, including what VACUUM would clean up."""
-    with connect(target) as connection:
-        catalog.checkpoint(connection)
 
 
 def settle(target: Target) -> None:
@@ -87,22 +48,6 @@ def settle(target: Target) -> None:
             if catalog.can_prewarm(connection):
                 catalog.install_prewarm(connection)
             catalog.checkpoint(connection)
-
-
-def _run_file(
-    target: Target,
-    client: Client,
-    file: Path,
-    environment: Mapping[str, str],
-    variables: Path | None = None,
-    *,
-    name: str,
-) -> Finished:
-    arguments = [str(client.psql), "-X", "-q", "-v", "ON_ERROR_STOP=1"]
-    arguments += ["-f", str(variables)] if variables is not None else []
-    arguments += ["-f", str(file), "-d", target.conninfo]
-    finished = run(arguments, environment=environment, user=client.user, ends_with_us=True, is_abridged=True)
-    return replace(finished, stderr=finished.stderr.replace(str(file), name))
 
 
 def _failed(what: str, where: str, label: str, finished: Finished, client: Client) -> DatasetError:
@@ -149,15 +94,15 @@ class Loading:
         return LoadedCluster(cluster=cluster, fingerprint=fingerprint, has_prewarm=has_prewarm)
 
     def load_into(self, target: Target, arm: Arm) -> None:
-        """Load an arm's data into a database."""
-        data = arm.dataset
+        """Load an arm's data into a database; DatasetError with the program's message if that fails."""
+        data, client = arm.dataset, self.client
         if data.pgbench_scale is not None:
-            arguments = initialize_command(
-                pgbench=self.client.pgbench, conninfo=target.conninfo, scale=data.pgbench_scale
-            )
-            make_pgbench_tables(target, self.client, arguments, arm.label)
+            arguments = initialize_command(pgbench=client.pgbench, conninfo=target.conninfo, scale=data.pgbench_scale)
+            finished = self._run(arguments, client.environment(target))
+            if not finished.succeeded:
+                raise _failed("pgbench could not create its tables", "pgbench -i", arm.label, finished, client)
         for file in data.setup_files:
-            run_setup_file(target, self.client, self._path_of(file), arm.label, name=file.path)
+            self._run_file("setup", file, target, client.environment(target), arm)
         settle(target)
         if data.full_statistics:
             with connect(target) as connection:
@@ -174,10 +119,13 @@ class Loading:
         cluster = copy_cluster(loaded, make_home(home))
         with self._running(cluster, arm, settings) as server:
             variables = self._variables_of(arm)
+            # Programs that a file starts have the same environment as those of an operation, with PGDATA.
+            environment = program_environment(self.client, server.target, cluster.data_directory)
             for file in arm.dataset.prepare:
-                path = self._path_of(file)
-                run_prepare_file(server, self.client, path, arm.label, name=file.path, variables=variables)
-            write_out(server.target)
+                self._run_file("prepare", file, server.target, environment, arm, variables)
+            # Not VACUUM: the prepared state remains, including what it would clean up.
+            with connect(server.target) as connection:
+                catalog.checkpoint(connection)
         return LoadedCluster(
             cluster=cluster, fingerprint=self._look_at_copy(cluster, home, arm, settings), has_prewarm=has_prewarm
         )
@@ -202,6 +150,32 @@ class Loading:
             server.stop()
         if not was_shut_down(cluster):
             raise _not_clean(cluster, arm, server)
+
+    def _run_file(
+        self,
+        kind: str,
+        file: SetupFile,
+        target: Target,
+        environment: Mapping[str, str],
+        arm: Arm,
+        variables: Path | None = None,
+    ) -> None:
+        """Run an SQL file with psql, stopping at the first error; DatasetError with psql's message if there is one.
+
+        kind: setup or prepare. variables: a file with variable_commands().
+        """
+        path = self._path_of(file)
+        arguments = [str(self.client.psql), "-X", "-q", "-v", "ON_ERROR_STOP=1"]
+        arguments += ["-f", str(variables)] if variables is not None else []
+        arguments += ["-f", str(path), "-d", target.conninfo]
+        finished = self._run(arguments, environment)
+        if not finished.succeeded:
+            # With the name that the user knows.
+            named = replace(finished, stderr=finished.stderr.replace(str(path), file.path))
+            raise _failed(f"the {kind} file failed", file.path, arm.label, named, self.client)
+
+    def _run(self, arguments: Sequence[str], environment: Mapping[str, str]) -> Finished:
+        return run(arguments, environment=environment, user=self.client.user, ends_with_us=True, is_abridged=True)
 
     def _path_of(self, file: SetupFile) -> Path:
         """Return the path that psql reads: the file itself or, if psql's user cannot read it, a copy for that user.
