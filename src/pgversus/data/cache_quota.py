@@ -46,18 +46,6 @@ def unused_bytes(cache: Cache) -> int:
     return sum(one.size_bytes for one in cached_snapshots(cache) if one.gives_room)
 
 
-def free_at_least(wanted_bytes: float, cache: Cache) -> list[str]:
-    """Remove unused cached snapshots, least recently used first, until this much space is free; return their keys."""
-    removed = []
-    for one in cached_snapshots(cache):
-        if shutil.disk_usage(cache.runs).free >= wanted_bytes:
-            break
-        if one.gives_room:
-            remove(one.directory)
-            removed.append(one.key)
-    return removed
-
-
 def check_room(needs: Needs, cache: Cache) -> None:
     """Raise HostError if the data of a study would not fit, even after removing all unused cached snapshots."""
     free = shutil.disk_usage(cache.runs).free
@@ -75,9 +63,16 @@ def make_room(needs: Needs, cache: Cache, say: Callable[[str], None]) -> None:
 
 
 def free_up(wanted_bytes: float, cache: Cache, say: Callable[[str], None]) -> None:
-    """Remove cached snapshots until this much space is free or none can be removed."""
-    if removed := free_at_least(wanted_bytes, cache):
-        say(f"removed {count(len(removed), 'cached snapshot')} to free disk space")
+    """Remove unused cached snapshots, least recently used first, until this much space is free or none is left."""
+    removed = 0
+    for one in cached_snapshots(cache):
+        if shutil.disk_usage(cache.runs).free >= wanted_bytes:
+            break
+        if one.gives_room:
+            remove(one.directory)
+            removed += 1
+    if removed:
+        say(f"removed {count(removed, 'cached snapshot')} to free disk space")
 
 
 def _no_room(needs: Needs, free: int, cache: Cache) -> HostError:

@@ -9,6 +9,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -74,22 +75,6 @@ class CachedSnapshot:
 _CODEC = TypeAdapter(SnapshotRecord)
 
 
-def _record_of(
-    data: Path, recipe: SnapshotKey, *, size_bytes: int, fingerprint: Fingerprint, has_prewarm: bool
-) -> SnapshotRecord:
-    """Return the record of a new snapshot, reading every file once; OSError or ValueError if it cannot be read."""
-    files = manifest(data)
-    return SnapshotRecord(
-        made_of=recipe,
-        made_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        size_bytes=size_bytes,
-        tree_sha256=tree_sha256(files),
-        has_prewarm=has_prewarm,
-        fingerprint=fingerprint,
-        files=files,
-    )
-
-
 def take(cache: Cache, recipe: SnapshotKey, directory: Path, say: Callable[[str], None]) -> SnapshotRecord | None:
     """Take a cached snapshot to directory/data, which is created; return None, without a directory, if there is none.
 
@@ -105,7 +90,8 @@ def take(cache: Cache, recipe: SnapshotKey, directory: Path, say: Callable[[str]
         problem = _taken(kept, record, recipe, data)
         if not problem:
             # It may have been removed meanwhile; the taken files remain.
-            _touch(kept)
+            with suppress(OSError):
+                os.utime(kept / _RECORD)
             return record
         shutil.rmtree(directory, ignore_errors=True)
     if kept.exists():
@@ -132,8 +118,16 @@ def keep(
     try:
         scratch.mkdir(mode=PRIVATE_DIRECTORY)
         take_tree(data, scratch / _DATA)
-        record = _record_of(
-            scratch / _DATA, recipe, size_bytes=size_bytes, fingerprint=fingerprint, has_prewarm=has_prewarm
+        # Reads every file once.
+        files = manifest(scratch / _DATA)
+        record = SnapshotRecord(
+            made_of=recipe,
+            made_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            size_bytes=size_bytes,
+            tree_sha256=tree_sha256(files),
+            has_prewarm=has_prewarm,
+            fingerprint=fingerprint,
+            files=files,
         )
         write_private(scratch / _RECORD, _CODEC.dump_json(_without_secrets(record)).decode())
         _sync(scratch)
@@ -204,13 +198,6 @@ def _last_used(directory: Path) -> float:
     except OSError:
         # Unusable, so it is removed first.
         return 0.0
-
-
-def _touch(kept: Path) -> None:
-    try:
-        os.utime(kept / _RECORD)
-    except OSError:
-        return
 
 
 def _sync(directory: Path) -> None:

@@ -12,7 +12,7 @@ from json import dumps
 from pathlib import Path
 
 from pgversus.builds.model import Build
-from pgversus.host.files import file_sha256
+from pgversus.host.files import readable_sha256
 from pgversus.postgres.client import Client
 from pgversus.postgres.cluster import INITDB_OPTIONS
 from pgversus.study.dataset import Dataset, SetupFile
@@ -81,7 +81,7 @@ def snapshot_key(dataset: Dataset, build: Build, client: Client, settings: Mappi
     settings: settings of the server while the snapshot is created.
     """
     files = (*dataset.setup_files, *dataset.prepare)
-    sha256 = _build_sha256(build)
+    sha256 = build.sha256 or readable_sha256(build.program("postgres"))
     if sha256 is None or any(has_external_inputs(text) for text in _texts(files)):
         return None
     return SnapshotKey(
@@ -126,13 +126,3 @@ def _texts(files: Iterable[SetupFile]) -> Iterable[str]:
             except OSError:
                 # Treated as unknown input; running the file reports the error.
                 yield "`"
-
-
-def _build_sha256(build: Build) -> str | None:
-    if build.sha256 is not None:
-        return build.sha256
-    try:
-        return file_sha256(build.program("postgres"))
-    except OSError:
-        # The program may be executable but not readable.
-        return None

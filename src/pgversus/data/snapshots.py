@@ -27,6 +27,7 @@ from pgversus.postgres.session import Target, connect, uri_target
 from pgversus.records.preparation import Preparation
 from pgversus.study.comparison import Arm
 from pgversus.study.dataset import Dataset
+from pgversus.study.needs import SnapshotName
 from pgversus.study.servers import RunningServer, ServerName
 from pgversus.study.settings import Setting, shaping_settings
 from pgversus.study.study import Context
@@ -97,9 +98,6 @@ def _error_text(error: OSError | ValueError | PgversusError) -> str:
     return str(error)
 
 
-_Key = tuple[ServerName, Dataset, tuple[Setting, ...]]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """Loaded data and their fingerprint."""
@@ -139,9 +137,9 @@ class Snapshots:
         self._loaded_before = loaded_before
         self._note_loaded = note_loaded
         self._homes = count(1)
-        self._failed: dict[_Key, PgversusError] = {}
-        self._made: dict[_Key, Snapshot] = {}
-        self._loaded_uris: dict[str, Dataset] = {}
+        self._failed: dict[SnapshotName, PgversusError] = {}
+        self._made: dict[SnapshotName, Snapshot] = {}
+        self._loaded_uris = dict[str, Dataset]()
 
     def get(self, arm: Arm, build: Build | None) -> Snapshot:
         """Return the snapshot of an arm; DatasetError or ServerError if its data cannot be loaded."""
@@ -241,7 +239,7 @@ class Snapshots:
         return gather(target)
 
 
-def _key_of(arm: Arm) -> _Key:
+def _key_of(arm: Arm) -> SnapshotName:
     """Return the key of an arm's snapshot."""
     # An external database holds its data once, regardless of the settings of an arm.
     runs_files = arm.dataset.runs_files

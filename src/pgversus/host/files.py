@@ -26,6 +26,14 @@ def file_sha256(file: Path) -> str:
         return hashlib.file_digest(content, "sha256").hexdigest()
 
 
+def readable_sha256(file: Path) -> str | None:
+    """Return the SHA-256 of a file's content; None if it cannot be read, like a program that is only executable."""
+    try:
+        return file_sha256(file)
+    except OSError:
+        return None
+
+
 _BYTES = 64 * 1024
 # More than one block of any file system, so that blocks can be shared.
 _FICLONE = 0x40049409

@@ -5,7 +5,6 @@ answer a different question.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from pgversus.builds.model import FROM_SOURCE, Build, name_of_key
 from pgversus.builds.orders import normalised_name
 from pgversus.errors import StoreError, StudyError
 from pgversus.host.directories import Cache
-from pgversus.host.files import file_sha256
+from pgversus.host.files import readable_sha256
 from pgversus.postgres.client import Client
 from pgversus.study.servers import (
     BuildFamily,
@@ -42,7 +41,8 @@ def build_facts(builds: Mapping[ServerName, Build | None]) -> dict[str, Fact]:
             "origin": build.origin,
             "version": build.version,
             "artifact_sha256": build.sha256,
-            "postgres_sha256": _sha256(build.program("postgres")),
+            # If it is not readable, its version has to suffice.
+            "postgres_sha256": readable_sha256(build.program("postgres")),
         }
         for name, build in builds.items()
         if build is not None and not isinstance(name, RunningServer)
@@ -51,7 +51,7 @@ def build_facts(builds: Mapping[ServerName, Build | None]) -> dict[str, Fact]:
 
 def client_facts(client: Client) -> Fact:
     """Return the properties of the pgbench that generates the load."""
-    return {"version": client.version, "origin": client.origin, "sha256": _sha256(client.pgbench)}
+    return {"version": client.version, "origin": client.origin, "sha256": readable_sha256(client.pgbench)}
 
 
 def as_measured_before(names: Sequence[ServerName], earlier: Mapping[str, Any]) -> list[ServerName]:
@@ -173,13 +173,6 @@ def changes_of_host(earlier: Mapping[str, Any], now: Fact) -> Iterator[str]:
 
 def _is_another_size(before: int | None, now: int | None) -> bool:
     return before is not None and now is not None and abs(now - before) > _MEMORY_SHARE * before
-
-
-def _sha256(program: Path) -> str | None:
-    # A program may be executable but not readable; then its version has to suffice.
-    with suppress(OSError):
-        return file_sha256(program)
-    return None
 
 
 def _another(what: str, folder: Path, *, slug: str, before: Fact, now: Fact, to_do: str) -> StoreError:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pgversus.data import cache_quota
-from pgversus.data.cache_quota import free_at_least, make_room_for, most_kept_bytes, unused_bytes
+from pgversus.data.cache_quota import free_up, make_room_for, most_kept_bytes, unused_bytes
 from pgversus.data.snapshot_cache import cached_snapshots, take
 from pgversus.errors import StudyError
 from pgversus.host.directories import Cache
@@ -64,10 +64,11 @@ def test_only_snapshots_not_in_use_are_removed_to_free_space(cache: Cache, monke
     take(cache, recipe(1), cache.runs / "home", print)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(100_000, 100_000, 1000 * (3 - len(scales(cache)))))
     assert unused_bytes(cache) == 2000
-    assert free_at_least(1000, cache) == [recipe(3).key]
-    assert free_at_least(1000, cache) == []
-    assert free_at_least(5000, cache) == [recipe(2).key]
-    assert scales(cache) == [1]
+    said: list[str] = []
+    for wanted_bytes, left in ((1000, [2, 1]), (1000, [2, 1]), (5000, [1])):
+        free_up(wanted_bytes, cache, said.append)
+        assert scales(cache) == left
+    assert said == ["removed 1 cached snapshot to free disk space"] * 2
 
 
 @pytest.mark.parametrize(("text", "size"), [(None, 20 * 10**9), ("", 20 * 10**9), ("5GB", 5 * 10**9), ("0", 0)])
