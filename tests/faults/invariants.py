@@ -16,7 +16,7 @@ from pgversus.answers.read import read_answer
 from pgversus.data.snapshot_cache import cached_snapshots
 from pgversus.errors import StoreError
 from pgversus.host.directories import Cache
-from pgversus.host.files import manifest, tree_sha256
+from pgversus.host.files import manifest
 from pgversus.report.json_document import study_document
 from pgversus.report.terminal import SafeConsole, print_study_answer
 from pgversus.stats.confidence import Verdict
@@ -173,5 +173,5 @@ def half_kept(line: CommandLine) -> Iterator[str]:
     for kept in cached_snapshots(Cache(root=line.cache)):
         if kept.record is None:
             yield f"a cached snapshot without a record: {kept.key}"
-        elif tree_sha256(manifest(kept.directory / "data")) != kept.record.tree_sha256:
+        elif manifest(kept.directory / "data") != kept.record.files:
             yield f"a cached snapshot has changed: {kept.key}"

@@ -45,7 +45,6 @@ _RECORD = SnapshotRecord(
     made_of=recipe(),
     made_at="2026-01-01T00:00:00+00:00",
     size_bytes=8192,
-    tree_sha256="0" * 64,
     has_prewarm=True,
     fingerprint=FINGERPRINT,
     files=(),

@@ -21,7 +21,7 @@ from pgversus.data.snapshot_key import SnapshotKey
 from pgversus.errors import HostError
 from pgversus.host.commands import run
 from pgversus.host.directories import Cache, make_directory
-from pgversus.host.files import TreeEntry, first_change, is_linked, manifest, take_tree, tree_sha256
+from pgversus.host.files import TreeEntry, first_change, is_linked, manifest, take_tree
 from pgversus.host.permissions import PRIVATE_DIRECTORY, write_private
 from pgversus.postgres.cluster import make_home
 from pgversus.postgres.fingerprint import Fingerprint
@@ -39,8 +39,6 @@ class SnapshotRecord:
     made_at: str
     """UTC, ISO 8601."""
     size_bytes: Annotated[int, Field(ge=0, lt=2**63)]
-    tree_sha256: str
-    """Hash over the names and contents of all files."""
     has_prewarm: bool
     fingerprint: Fingerprint
     files: tuple[TreeEntry, ...]
@@ -124,7 +122,6 @@ def keep(
             made_of=recipe,
             made_at=datetime.now(UTC).isoformat(timespec="seconds"),
             size_bytes=size_bytes,
-            tree_sha256=tree_sha256(files),
             has_prewarm=has_prewarm,
             fingerprint=fingerprint,
             files=files,

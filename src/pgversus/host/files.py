@@ -84,12 +84,6 @@ def manifest(directory: Path) -> tuple[TreeEntry, ...]:
     )
 
 
-def tree_sha256(entries: Sequence[TreeEntry]) -> str:
-    """Return the SHA-256 over the names and contents of a tree, independent of times and owners."""
-    lines = "".join(f"{entry.sha256 or 'directory'} {entry.path}\n" for entry in entries)
-    return hashlib.sha256(os.fsencode(lines)).hexdigest()
-
-
 def first_change(directory: Path, entries: Sequence[TreeEntry], uid: int) -> str:
     """Describe the first difference between a tree and its manifest without reading files; empty if there is none.
 

@@ -237,6 +237,14 @@ def test_a_record_holds_no_password_but_the_key_depends_on_it(cache: Cache) -> N
     assert take(cache, other, cache.runs / "other", lambda _: None) is None
 
 
+def test_a_record_of_an_earlier_version_with_another_key_is_still_read(cache: Cache) -> None:
+    file = kept(cache, recipe()) / "snapshot.json"
+    file.write_text(file.read_text().replace('"size_bytes":', '"tree_sha256":"0","size_bytes":'))
+    record, said = taken(cache)
+    assert record is not None
+    assert said == []
+
+
 @pytest.mark.parametrize("size", ["-1", "9" * 19, "9" * 400])
 def test_a_record_with_an_impossible_size_cannot_be_read(cache: Cache, size: str) -> None:
     file = kept(cache, recipe()) / "snapshot.json"
