@@ -246,11 +246,12 @@ def trial_of(
 def _trend(windows: Sequence[Window]) -> float | None:
     """With an odd number of windows, the middle one belongs to neither half."""
     half = len(windows) // 2
-    first, second = (_tps(part) for part in (windows[:half], windows[len(windows) - half :]))
+    first, second = (throughput(part) for part in (windows[:half], windows[len(windows) - half :]))
     return math.log(second / first) if first > 0 and second > 0 else None
 
 
-def _tps(windows: Sequence[Window]) -> float:
+def throughput(windows: Sequence[Window]) -> float:
+    """Return the transactions per second of windows together; 0 if they took no time."""
     seconds = sum(window.seconds for window in windows)
     return sum(window.transactions for window in windows) / seconds if seconds else 0.0
 

@@ -264,9 +264,7 @@ def bounds_of(
     estimate: LogEstimate, samples: Samples, quantity: Quantity, rule: LookRule, arms: tuple[int, ...]
 ) -> Interval:
     """Return the interval of an estimate for these arms; unbounded with too few blocks or transactions."""
-    if not rule.may_look(estimate.n) or not _is_supported(samples, quantity, arms):
-        return UNBOUNDED
-    return interval(estimate, rule)
+    return interval(estimate, rule) if _is_supported(samples, quantity, arms) else UNBOUNDED
 
 
 def _is_supported(samples: Samples, quantity: Quantity, arms: tuple[int, ...]) -> bool:
@@ -283,8 +281,7 @@ def _estimate(
     if not _is_supported(samples, quantity, arms):
         # One or two transactions would decide it.
         return None
-    bounds = bounds_of(log, samples, quantity, rule, arms)
-    low, high = ratio_bounds(bounds)
+    low, high = ratio_bounds(interval(log, rule))
     return Estimate(value=math.exp(log.point), low=low, high=high, n=log.n)
 
 

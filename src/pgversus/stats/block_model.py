@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, variance
 
-from pgversus.records.trials import Block, Trial, Window
+from pgversus.records.trials import Block, Trial, Window, throughput
 from pgversus.stats.confidence import LookRule
-from pgversus.stats.effects import LogEstimate
+from pgversus.stats.effects import LogEstimate, mean_of_logs
 from pgversus.study.comparison import BASELINE
 from pgversus.study.design import FIRST_LOOK, Design, WindowKind
 from pgversus.study.metrics import Metric
@@ -47,11 +47,7 @@ def ratio_error(baseline: Trial, contender: Trial) -> float | None:
         for here, there in zip(_quads(baseline.windows), _quads(contender.windows), strict=False)
         if here > 0 and there > 0
     ]
-    if len(logs) < _FEWEST_QUADS:
-        return None
-    mean = math.fsum(logs) / len(logs)
-    variance = math.fsum((log - mean) ** 2 for log in logs) / (len(logs) - 1)
-    return math.sqrt(variance / len(logs))
+    return mean_of_logs(logs).standard_error if len(logs) >= _FEWEST_QUADS else None
 
 
 def noise_parts(estimate: LogEstimate, blocks: Sequence[Block], contender: int) -> NoiseParts | None:
@@ -70,13 +66,7 @@ def noise_parts(estimate: LogEstimate, blocks: Sequence[Block], contender: int) 
 
 def _quads(windows: Sequence[Window]) -> list[float]:
     """Return the throughput of pairs of rounds; a last round without its mirror is ignored."""
-    pairs = zip(windows[::2], windows[1::2], strict=False)
-    return [_tps(one, two) for one, two in pairs]
-
-
-def _tps(one: Window, two: Window) -> float:
-    seconds = one.seconds + two.seconds
-    return (one.transactions + two.transactions) / seconds if seconds else 0.0
+    return [throughput(pair) for pair in zip(windows[::2], windows[1::2], strict=False)]
 
 
 _FEWEST_BLOCKS = FIRST_LOOK - 1
