@@ -33,9 +33,10 @@ def add_missing_columns(database: sqlite3.Connection) -> None:
             database.execute(f"ALTER TABLE {table} ADD COLUMN {name} {added[name]}")
 
 
-def selected(database: sqlite3.Connection, table: str, name: str) -> str:
-    """Return a column for SELECT: its name, or NULL if these results lack it."""
-    return name if name in _columns(database, table) else "NULL"
+def added_columns(database: sqlite3.Connection, table: str) -> dict[str, str]:
+    """Return the columns added to a table since the first results, for SELECT: each is its name, or NULL if missing."""
+    there = _columns(database, table)
+    return {name: name if name in there else "NULL" for name in _ADDED[table]}
 
 
 def _columns(database: sqlite3.Connection, table: str) -> set[str]:

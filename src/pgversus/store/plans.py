@@ -21,7 +21,7 @@ from pgversus.records.plans import (
     Statement,
     Uncertainty,
 )
-from pgversus.store.codec import selected
+from pgversus.store.codec import added_columns
 from pgversus.store.rows import Count, Number, Place, read_rows
 from pgversus.text.documents import document_without_secrets
 from pgversus.text.redaction import code_without_secrets
@@ -37,7 +37,6 @@ _OVERRIDE = TypeAdapter(PlanOverride)
 _INDEX_KEYS = TypeAdapter(dict[str, tuple[str, ...]])
 _RUNS = TypeAdapter(list[str])
 _UNCERTAINTIES = TypeAdapter(tuple[Uncertainty, ...])
-_ADDED_TO_PLAN = ("more_runs", "ordered_digest", "uncertainties")
 _MOST_VALUES_OF_PLAN = 2_000_000
 # A node has about 40.
 _TABLES = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'plan'"
@@ -85,7 +84,7 @@ def plan_rows(context: int, plans: CapturedPlans) -> Iterator[Row]:
         settings = document_without_secrets(_SETTINGS.dump_json(dict(captured.settings)).decode())
         statistics, index_keys = (json.dumps(dict(found)) for found in (captured.statistics, captured.index_keys))
         row = {**at, "settings": settings, "statistics": statistics, "index_keys": index_keys}
-        sampled = _sampled(plans.sampled[arm]) if plans.sampled else None
+        sampled = document_without_secrets(_SAMPLED.dump_json(plans.sampled[arm]).decode()) if plans.sampled else None
         yield "explained_arm", {**row, "is_searched": plans.is_searched, "sampled": sampled}
         undone_by = plans.undone_by[arm - 1] if arm else (None,) * len(captured.statements)
         for number, (one, override) in enumerate(zip(captured.statements, undone_by, strict=True), start=1):
@@ -103,7 +102,7 @@ def read_plans(database: sqlite3.Connection, context: int, *, arms: int) -> Capt
     undone_by: dict[int, list[PlanOverride | None]] = defaultdict(list)
     for arm, _, *values, override in read_rows(
         database,
-        _PLANS.format(**{name: selected(database, "plan", name) for name in _ADDED_TO_PLAN}),
+        _PLANS.format(**added_columns(database, "plan")),
         _PLAN_ROWS,
         key=2,
         parameter=context,
@@ -111,7 +110,7 @@ def read_plans(database: sqlite3.Connection, context: int, *, arms: int) -> Capt
     ):
         statements[arm].append(_captured(values))
         undone_by[arm].append(None if override is None else _OVERRIDE.validate_json(override))
-    arms_with_keys = _ARMS.format(index_keys=selected(database, "explained_arm", "index_keys"))
+    arms_with_keys = _ARMS.format(**added_columns(database, "explained_arm"))
     found = list(read_rows(database, arms_with_keys, _ARM_ROWS, key=1, parameter=context))
     if not found:
         return None
@@ -143,18 +142,15 @@ def _has_tables(database: sqlite3.Connection) -> bool:
     return database.execute(_TABLES).fetchone() is not None
 
 
-def _sampled(plans: SampledPlans) -> str:
-    return document_without_secrets(_SAMPLED.dump_json(plans).decode())
-
-
 def _statement(one: CapturedStatement, override: PlanOverride | None) -> dict[str, Any]:
     statement, explained, rows = one.statement, one.explained, one.rows
+    parameters = [code_without_secrets(parameter) for parameter in statement.parameters]
     return {
         "script": statement.script,
         "number": statement.number,
         "text": code_without_secrets(statement.text),
         "template": statement.template and code_without_secrets(statement.template),
-        "parameters": _parameters(statement) if statement.template is not None else None,
+        "parameters": json.dumps(parameters) if statement.template is not None else None,
         "planned": None if explained is None else document_without_secrets(explained.planned),
         "run": None if explained is None else document_without_secrets(explained.run),
         "more_runs": None
@@ -166,10 +162,6 @@ def _statement(one: CapturedStatement, override: PlanOverride | None) -> dict[st
         "uncertainties": None if rows is None else _UNCERTAINTIES.dump_json(rows.uncertainties).decode(),
         "undone_by": None if override is None else _OVERRIDE.dump_json(override).decode(),
     }
-
-
-def _parameters(statement: Statement) -> str:
-    return json.dumps([code_without_secrets(one) for one in statement.parameters])
 
 
 def _captured(values: list[Any]) -> CapturedStatement:

@@ -15,7 +15,7 @@ from pgversus.records.plans import CapturedPlans
 from pgversus.records.preparation import Preparation
 from pgversus.records.trials import Block, FailedTrial, LatencyHistogram, Phase, Trial
 from pgversus.stats.counters import Columns
-from pgversus.store.codec import CONTEXT, PREPARATION, STEPS, STUDY, ContextFact, fact_of, selected
+from pgversus.store.codec import CONTEXT, PREPARATION, STEPS, STUDY, ContextFact, added_columns, fact_of
 from pgversus.store.counters import array_size, counter_names, counter_rows
 from pgversus.store.invariants import check_context, check_preparation, check_study
 from pgversus.store.latencies import QUANTILE_COLUMNS, read_latencies, read_other_quantiles
@@ -209,7 +209,7 @@ def _trials(database: ResultsFile, arms: Mapping[int, int]) -> Mapping[tuple[int
     """Return trials by context and block, then by arm. arms: number of arms in each context."""
     found: dict[tuple[int, int], dict[int, Trial]] = defaultdict(dict)
     columns = Columns(counter_names(database))
-    sql = _FINISHED.format(**{name: selected(database, "trial", name) for name in ("ratio_error", "windows")})
+    sql = _FINISHED.format(**added_columns(database, "trial"))
     longest = array_size(columns)
     room = _ROOM_FOR_SHORT * database.size + _SOME_ROOM
     others = read_other_quantiles(database)

@@ -38,7 +38,7 @@ class Results:
             self._database.execute("PRAGMA journal_mode = wal")
             self._database.execute("PRAGMA synchronous = full")
             self._database.execute("PRAGMA foreign_keys = on")
-            self._database.executescript(_later_tables())
+            self._database.executescript(_sql("later.sql"))
             add_missing_columns(self._database)
             self._known = {name: at for at, name in enumerate(counter_names(self._database))}
         except OSError as error:
@@ -136,7 +136,7 @@ class Results:
 
 def _write_whole(file: Path, study: StudyMetadata, contexts: Sequence[Context], facts: Mapping[str, Any]) -> None:
     """Create a file with its tables and everything known before the first block, in one transaction."""
-    schema = _sql("schema.sql")
+    schema, later = _sql("schema.sql"), _sql("later.sql")
     rows: list[Row] = [
         ("schema", {"version": SCHEMA_VERSION, "program": f"pgversus {metadata.version('pgversus')}"}),
         _fact("study", STUDY.dump_python(study, mode="json")),
@@ -146,14 +146,9 @@ def _write_whole(file: Path, study: StudyMetadata, contexts: Sequence[Context], 
         rows += _context(context)
     with closing(sqlite3.connect(file, isolation_level=None)) as database:
         # Needs no journal file: after a kill this file is never read.
-        database.executescript(f"PRAGMA journal_mode = memory; BEGIN; {schema}{_later_tables()}")
+        database.executescript(f"PRAGMA journal_mode = memory; BEGIN; {schema}{later}")
         _insert(database, rows)
         database.execute("COMMIT")
-
-
-def _later_tables() -> str:
-    """Return the statements that create the tables added since the first results, if they do not exist."""
-    return _sql("later.sql")
 
 
 def _sql(name: str) -> str:
