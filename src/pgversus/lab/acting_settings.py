@@ -4,7 +4,7 @@ ALTER DATABASE or ALTER ROLE in a setup file, or SET in a script, may override a
 would then run with the same value, and the comparison would find no difference without a word.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from pgversus.errors import WorkloadError
 from pgversus.lab.arm_servers import ArmServer
@@ -41,13 +41,13 @@ def check_settings_in_sessions(comparison: Comparison, sessions: Sequence[Settin
     """
     for arm, settings in zip(comparison.arms, sessions, strict=True):
         by_name = _by_lower_name(settings)
-        for name, value in _requested(arm):
-            found = by_name.get(name.lower())
+        for setting in arm.settings:
+            found = by_name.get(setting.name.lower())
             statement = None if found is None else _OVERRIDING.get(found.source)
             # If the same value was set twice, it acts.
-            if found is not None and statement is not None and found.value.lower() != value.lower():
+            if found is not None and statement is not None and found.value.lower() != setting.value.lower():
                 raise _overridden(
-                    arm, name, found.value, statement, f"remove {statement} from the setup file or the server"
+                    arm, setting.name, found.value, statement, f"remove {statement} from the setup file or the server"
                 )
 
 
@@ -61,7 +61,7 @@ def check_settings_in_scripts(
     """
     for arm, load, target, settings in zip(comparison.arms, loads, targets, sessions, strict=True):
         before = _by_lower_name(settings)
-        names = [name for name, _ in _requested(arm) if name.lower() in before]
+        names = [setting.name for setting in arm.settings if setting.name.lower() in before]
         for script in load.workload.scripts if names else ():
             for name, value in _after(script, load, target, names).items():
                 if value != before[name.lower()].value:
@@ -80,13 +80,8 @@ def _by_lower_name(settings: Settings) -> Mapping[str, SettingValue]:
     return {name.lower(): value for name, value in settings.items()}
 
 
-def _requested(arm: Arm) -> Iterator[tuple[str, str]]:
-    for setting in arm.settings:
-        yield setting.name, setting.value
-
-
 def _overridden(arm: Arm, name: str, found: str, by: str, to_do: str) -> WorkloadError:
-    requested = next(value for one, value in _requested(arm) if one == name)
+    requested = next(setting.value for setting in arm.settings if setting.name == name)
     return WorkloadError(
         "a setting is overridden in the sessions of the load",
         slug="workload-setting-overridden",

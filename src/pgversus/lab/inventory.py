@@ -76,14 +76,14 @@ def verified(build: CachedBuild, user: ServerUser) -> Verified:
         return Verified(problems=("incomplete: its manifest cannot be read",), has_checksums=False)
     known, programs = manifest.files_sha256, build.directory / manifest.bin
     problems = (
-        *_changes(build, known or {}, has_checksums=known is not None),
+        *_changes(build, known),
         *_what_does_not_run(programs, manifest.version, user),
     )
     return Verified(problems=problems, has_checksums=known is not None)
 
 
-def _changes(build: CachedBuild, known: Mapping[str, str], *, has_checksums: bool) -> Iterator[str]:
-    changed = changed_files(build.directory, known) if has_checksums else []
+def _changes(build: CachedBuild, known: Mapping[str, str] | None) -> Iterator[str]:
+    changed = [] if known is None else changed_files(build.directory, known)
     if changed:
         more = f" and {len(changed) - _MOST_SHOWN} more" if len(changed) > _MOST_SHOWN else ""
         yield f"changed since the build: {', '.join(changed[:_MOST_SHOWN])}{more}"

@@ -51,23 +51,19 @@ def with_possible_settings(study: Study, ask: Ask) -> Study:
     setting is left out for that server. A setting that no server has is refused: its name is wrong.
     """
     answers = _answers(study, ask)
-
-    def answer(arm: Arm, setting: Setting) -> SettingAnswer | None:
-        return answers[arm.server, setting]
-
-    problems = list(_problems(study, answer))
+    problems = list(_problems(study, answers))
     if len(problems) == 1:
         raise problems[0]
     if problems:
         count = f"{len(problems)} settings were rejected"
         raise StudyFileError(count, slug="study-settings", where=study.name, problems=tuple(problems))
-    return _without_missing(study, answer) if study.skips_missing_settings else study
+    return _without_missing(study, answers) if study.skips_missing_settings else study
 
 
-_Answer = Callable[[Arm, Setting], SettingAnswer | None]
+_Answers = Mapping[tuple[ServerName, Setting], SettingAnswer | None]
 
 
-def _answers(study: Study, ask: Ask) -> Mapping[tuple[ServerName, Setting], SettingAnswer | None]:
+def _answers(study: Study, ask: Ask) -> _Answers:
     """Return the answer of each server for each of its settings, each asked once."""
     arms = (arm for context in study.contexts for arm in context.comparison.arms)
     questions = list(dict.fromkeys((arm.server, setting) for arm in arms for setting in arm.settings))
@@ -76,13 +72,13 @@ def _answers(study: Study, ask: Ask) -> Mapping[tuple[ServerName, Setting], Sett
         return dict(zip(questions, pool.map(lambda question: ask(*question), questions), strict=True))
 
 
-def _problems(study: Study, answer: _Answer) -> Iterator[StudyError]:
+def _problems(study: Study, answers: _Answers) -> Iterator[StudyError]:
     refused: dict[tuple[str, str, str], _Refusal] = {}
     had = set()
     for context in study.contexts:
         for arm in context.comparison.arms:
             for setting in arm.settings:
-                found = answer(arm, setting)
+                found = answers[arm.server, setting]
                 if found is None or not found.is_unknown:
                     # A server that is unavailable may have it.
                     had.add(setting.name)
@@ -94,7 +90,7 @@ def _problems(study: Study, answer: _Answer) -> Iterator[StudyError]:
         others_have_it = one.answer.is_unknown and one.name in had
         if not (others_have_it and study.skips_missing_settings):
             yield one.error(others_have_it=others_have_it)
-    yield from _same_levels(study, answer)
+    yield from _same_levels(study, answers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +123,7 @@ class _Refusal:
         )
 
 
-def _same_levels(study: Study, answer: _Answer) -> Iterator[StudyError]:
+def _same_levels(study: Study, answers: _Answers) -> Iterator[StudyError]:
     """Yield an error for levels of the compared setting that are identical to the server."""
     seen = set()
     for context in study.contexts:
@@ -143,7 +139,7 @@ def _same_levels(study: Study, answer: _Answer) -> Iterator[StudyError]:
                     or arm.server != comparison.baseline.server
                 ):
                     continue
-                ours, theirs = answer(comparison.baseline, base), answer(arm, level)
+                ours, theirs = answers[arm.server, base], answers[arm.server, level]
                 same = ours is not None and theirs is not None and ours.value == theirs.value is not None
                 # In a product of several settings, one level may stay while another one changes.
                 alone = [s for s in arm.settings if s not in comparison.baseline.settings] == [level]
@@ -152,14 +148,14 @@ def _same_levels(study: Study, answer: _Answer) -> Iterator[StudyError]:
                     yield _same(name, base.value, level.value)
 
 
-def _without_missing(study: Study, answer: _Answer) -> Study:
+def _without_missing(study: Study, answers: _Answers) -> Study:
     contexts: list[Context] = []
     skipped: list[Skipped] = []
     for context in study.contexts:
         fixed = {factor for factor, _ in context.levels} | set(context.comparison.factors)
         arms: list[Arm] = []
         for arm in context.comparison.arms:
-            lacking = [setting for setting in arm.settings if _lacks(answer, arm, setting)]
+            lacking = [setting for setting in arm.settings if _lacks(answers, arm, setting)]
             if any(setting.name in fixed for setting in lacking):
                 label = f"{context.label} {arm.label}".strip()
                 skipped.append(Skipped(label=label, reason=f"unknown setting {lacking[0].name}"))
@@ -180,8 +176,8 @@ def _without_missing(study: Study, answer: _Answer) -> Study:
     return replace(study, contexts=tuple(contexts), skipped=tuple(skipped))
 
 
-def _lacks(answer: _Answer, arm: Arm, setting: Setting) -> bool:
-    found = answer(arm, setting)
+def _lacks(answers: _Answers, arm: Arm, setting: Setting) -> bool:
+    found = answers[arm.server, setting]
     return found is not None and found.is_unknown
 
 
