@@ -75,19 +75,7 @@ def show_dry_run(
         asks_servers=options["ask_servers"],
         is_trusted=is_trusted,
     )
-    text = dry_run_text(
-        found.study,
-        found.needs,
-        downloads=found.downloads,
-        to_build=found.to_build,
-        not_queried=found.not_queried,
-        unreachable=found.unreachable,
-        access=access,
-        free_bytes=found.free_bytes,
-        blocks_there=found.blocks_there,
-        results=found.results,
-        with_plans=not options["no_plans"],
-    )
+    text = dry_run_text(found, access=access, with_plans=not options["no_plans"])
     write_answer(text, options["output"], found.results)
     check_disk_space(found)
 

@@ -2,7 +2,7 @@
 
 import shutil
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -17,33 +17,12 @@ from pgversus.lab.server_settings import TargetOf, ask_of, with_possible_setting
 from pgversus.postgres.labels import label_of_running
 from pgversus.postgres.session import uri_target
 from pgversus.postgres.settings_check import accepts_sessions, ask_program
+from pgversus.records.dry_run import DryRun
 from pgversus.store.folder import check_folder, holds_results
 from pgversus.store.reading import StoredStudy, read_results
-from pgversus.study.needs import Needs, needs_of
+from pgversus.study.needs import needs_of
 from pgversus.study.servers import RunningServer
 from pgversus.study.study import Study
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DryRun:
-    """The result of a dry run: what a run would fetch, build, load and store."""
-
-    study: Study
-    """Without the treatments for which the servers on this host are known to lack a setting."""
-    needs: Needs
-    downloads: tuple[str, ...]
-    """Builds that are not in the cache yet."""
-    to_build: tuple[str, ...]
-    """Servers that are built from source and not in the cache yet."""
-    not_queried: tuple[str, ...]
-    """Servers without known properties: the study names them and they were not to be queried."""
-    unreachable: tuple[str, ...]
-    """External servers that were to be queried and refused a session."""
-    free_bytes: int
-    """On the file system on which data would be stored."""
-    blocks_there: int
-    """Stored by an earlier run of the same study."""
-    results: str
 
 
 def dry_run(

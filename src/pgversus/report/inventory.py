@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from pgversus.records.dry_run import DryRun
 from pgversus.records.inventory import CachedKind, CachedThing, InstalledServer
 from pgversus.study.host_access import HostAccess
 from pgversus.study.needs import Needs
@@ -88,25 +89,12 @@ def _cells(server: InstalledServer) -> tuple[str, ...]:
 _MOST_SHOWN = 12
 
 
-def dry_run_text(
-    study: Study,
-    needs: Needs,
-    *,
-    downloads: tuple[str, ...],
-    to_build: tuple[str, ...],
-    not_queried: tuple[str, ...] = (),
-    unreachable: tuple[str, ...] = (),
-    access: HostAccess | None = None,
-    free_bytes: int,
-    blocks_there: int,
-    results: str,
-    with_plans: bool = True,
-) -> str:
+def dry_run_text(found: DryRun, *, access: HostAccess | None = None, with_plans: bool = True) -> str:
     """Return a description of a dry run, in lines for a terminal or a pipe.
 
-    not_queried: servers that were not queried. unreachable: external servers that refused a session. access: host
-    access that needs consent. with_plans: whether plans are captured.
+    access: host access that needs consent. with_plans: whether plans are captured.
     """
+    study, needs, to_build = found.study, found.needs, found.to_build
     access = access or HostAccess()
     lines = [
         study.title or study.name,
@@ -119,21 +107,22 @@ def dry_run_text(
         ),
         *_left_out(study),
         f"trials: {needs.least_trials} or more",
-        f"downloads: {', '.join(downloads) if downloads else _no_downloads(to_build)}",
+        f"downloads: {', '.join(found.downloads) if found.downloads else _no_downloads(to_build)}",
         *([f"builds: {', '.join(to_build)} (several minutes each, on all processors)"] if to_build else []),
         *(
-            [f"not queried: {', '.join(not_queried)} (add --ask-servers for versions and settings)"]
-            if not_queried
+            [f"not queried: {', '.join(found.not_queried)} (add --ask-servers for versions and settings)"]
+            if found.not_queried
             else []
         ),
-        *([f"not reachable: {', '.join(unreachable)}"] if unreachable else []),
+        *([f"not reachable: {', '.join(found.unreachable)}"] if found.unreachable else []),
         *access.lines,
         *([] if access.is_none else ["to allow all of this, add --trust, or answer yes when asked"]),
-        f"disk: about {size(needs.disk_bytes)}{_and_setup(needs)}{_at_once(needs)}, {size(free_bytes)} free",
+        f"disk: about {size(needs.disk_bytes)}{_and_setup(needs)}{_at_once(needs)}, {size(found.free_bytes)} free",
         f"loading: {count(needs.snapshots, 'snapshot')}, about {duration(needs.preparation_s)} including trial runs",
         f"blocks: {_blocks(needs, _what_is_known(study))}",
         *(_afterwards(study, needs) if with_plans else []),
-        f"results: {results}" + (f" ({count(blocks_there, 'block')} already measured)" if blocks_there else ""),
+        f"results: {found.results}"
+        + (f" ({count(found.blocks_there, 'block')} already measured)" if found.blocks_there else ""),
     ]
     labels = [context.label for context in study.contexts if context.label]
     lines += [f"  {label}" for label in labels[:_MOST_SHOWN]]

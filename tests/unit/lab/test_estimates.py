@@ -4,7 +4,6 @@ import os
 import subprocess
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,12 +13,12 @@ from pgversus.errors import BuildError, HostError, StoreError, StudyError
 from pgversus.host.directories import Cache
 from pgversus.host.identity import ServerUser
 from pgversus.lab import estimates as module
-from pgversus.lab.estimates import DryRun, check_disk_space, dry_run
+from pgversus.lab.estimates import check_disk_space, dry_run
 from pgversus.lab.resume import EarlierResults
 from pgversus.lab.studies import open_study
+from pgversus.records.dry_run import DryRun
 from pgversus.report.inventory import dry_run_text
 from pgversus.store.writing import Results
-from pgversus.study.host_access import HostAccess
 from pgversus.study.study import Study
 from tests.unit.postgres.listening import listening
 
@@ -75,15 +74,7 @@ def requested(study: Study, tmp_path: Path) -> DryRun:
 def test_treatments_that_a_local_server_does_not_support_are_not_counted(study: Study, tmp_path: Path) -> None:
     found = requested(study, tmp_path)
     assert (study.treatments, found.study.treatments) == (4, 2)
-    text = dry_run_text(
-        found.study,
-        found.needs,
-        downloads=(),
-        to_build=(),
-        free_bytes=1,
-        blocks_there=found.blocks_there,
-        results=found.results,
-    )
+    text = dry_run_text(found)
     assert "1 comparison, 2 treatments, 1 verdict" in text
     assert "skipped: 2 treatments" in text
     assert not (tmp_path / "r").exists()
@@ -91,13 +82,12 @@ def test_treatments_that_a_local_server_does_not_support_are_not_counted(study: 
 
 def test_servers_to_be_built_are_listed(study: Study, tmp_path: Path) -> None:
     found = requested(study, tmp_path)
-    whole = partial(dry_run_text, found.study, found.needs, free_bytes=1, blocks_there=0, results="r")
-    lines = whole(downloads=(), to_build=("17+blocksize=16", "./tree@HEAD")).splitlines()
+    lines = dry_run_text(replace(found, to_build=("17+blocksize=16", "./tree@HEAD"))).splitlines()
     assert "builds: 17+blocksize=16, ./tree@HEAD (several minutes each, on all processors)" in lines
     assert "downloads: none, all sources are available" in lines
-    both = whole(downloads=("zonky 17.8",), to_build=("18+cassert",)).splitlines()
+    both = dry_run_text(replace(found, downloads=("zonky 17.8",), to_build=("18+cassert",))).splitlines()
     assert "downloads: zonky 17.8" in both
-    neither = whole(downloads=(), to_build=()).splitlines()
+    neither = dry_run_text(found).splitlines()
     assert "downloads: none, all builds are in the cache" in neither
     assert not [line for line in neither if line.startswith("builds:")]
 
@@ -117,22 +107,20 @@ def test_a_source_build_that_is_not_cached_is_to_be_built(tmp_path: Path, monkey
 
 
 def test_parts_are_reported_if_there_are_several(study: Study, tmp_path: Path) -> None:
-    needs = requested(study, tmp_path).needs
+    found = requested(study, tmp_path)
 
     def text(parts: int) -> str:
-        requested = replace(needs, parts=parts)
-        return dry_run_text(study, requested, downloads=(), to_build=(), free_bytes=2000, blocks_there=0, results="r")
+        return dry_run_text(replace(found, needs=replace(found.needs, parts=parts), free_bytes=2000))
 
     assert "at a time" not in text(1)
     assert " at a time (measured in 17 consecutive parts), 2 kB free" in text(17)
 
 
 def test_an_insufficient_budget_is_distinguished_from_a_possible_one(study: Study, tmp_path: Path) -> None:
-    needs = requested(study, tmp_path).needs
+    found = requested(study, tmp_path)
 
     def text(budget_s: float) -> str:
-        requested = replace(needs, least_s=3600.0, most_s=budget_s)
-        return dry_run_text(study, requested, downloads=(), to_build=(), free_bytes=1, blocks_there=0, results="r")
+        return dry_run_text(replace(found, needs=replace(found.needs, least_s=3600.0, most_s=budget_s)))
 
     assert "blocks: 1 h (all verdicts known at the first check) to 2 h (budget)" in text(7200.0)
     too_little = "blocks: 15 min, the whole budget, too short for all verdicts (about 1 h for the first checks alone)"
@@ -143,8 +131,9 @@ def test_a_dry_run_names_the_precision_that_ends_measuring(study: Study, tmp_pat
     first, *rest = study.contexts
     design = replace(first.comparison.design, precision=0.03)
     precise = replace(study, contexts=(replace(first, comparison=replace(first.comparison, design=design)), *rest))
-    needs = replace(requested(study, tmp_path).needs, least_s=3600.0, most_s=7200.0)
-    text = dry_run_text(precise, needs, downloads=(), to_build=(), free_bytes=1, blocks_there=0, results="r")
+    found = requested(study, tmp_path)
+    needs = replace(found.needs, least_s=3600.0, most_s=7200.0)
+    text = dry_run_text(replace(found, study=precise, needs=needs))
     assert "blocks: 1 h (all intervals within ±3.0 % at the first check) to 2 h (budget)" in text
 
 
@@ -251,25 +240,10 @@ def test_a_program_named_by_a_study_runs_only_when_servers_are_queried(tmp_path:
         assert not marker.exists(), server
         assert (found.not_queried, found.to_build, found.study) == ((label,), (), study)
         line = f"not queried: {label} (add --ask-servers for versions and settings)"
-        assert line in described(found).splitlines()
+        assert line in dry_run_text(found).splitlines()
     with suppress(BuildError):
         dry_run(of_servers(tmp_path, f"17.8+cc={compiler}"), tmp_path / "r", USER, asks_servers=True)
     assert marker.exists()
-
-
-def described(found: DryRun, access: HostAccess = HostAccess()) -> str:  # noqa: B008 - it cannot change
-    return dry_run_text(
-        found.study,
-        found.needs,
-        downloads=found.downloads,
-        to_build=found.to_build,
-        not_queried=found.not_queried,
-        unreachable=found.unreachable,
-        access=access,
-        free_bytes=found.free_bytes,
-        blocks_there=found.blocks_there,
-        results=found.results,
-    )
 
 
 @pytest.mark.usefixtures("cache")
@@ -305,7 +279,7 @@ def test_servers_are_queried_only_on_request_and_without_the_users_password(
         found = dry_run(study, tmp_path / "r", USER, asks_servers=True)
         assert (server.connections > 0, server.passwords, found.not_queried) == (True, [], ())
         assert len(found.unreachable) == 1, "it refuses every login"
-        assert f"not reachable: {found.unreachable[0]}" in described(found).splitlines()
+        assert f"not reachable: {found.unreachable[0]}" in dry_run_text(found).splitlines()
         dry_run(study, tmp_path / "r", USER, asks_servers=True, is_trusted=True)
         assert set(server.passwords) == {b"Geheim99"}
 
@@ -313,7 +287,7 @@ def test_servers_are_queried_only_on_request_and_without_the_users_password(
 @pytest.mark.usefixtures("cache")
 def test_requests_that_need_consent_are_listed(tmp_path: Path) -> None:
     found = dry_run(of_servers(tmp_path, "postgresql://u:Geheim99@h/db"), tmp_path / "r", USER)
-    lines = described(found, open_study(str(tmp_path / "s.toml")).access).splitlines()
+    lines = dry_run_text(found, access=open_study(str(tmp_path / "s.toml")).access).splitlines()
     assert "connects to: postgresql://h/db" in lines
     assert "to allow all of this, add --trust, or answer yes when asked" in lines
-    assert not [line for line in described(found).splitlines() if "--trust" in line]
+    assert not [line for line in dry_run_text(found).splitlines() if "--trust" in line]

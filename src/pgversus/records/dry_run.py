@@ -1,0 +1,28 @@
+"""What a run of a study would do, without running it."""
+
+from dataclasses import dataclass
+
+from pgversus.study.needs import Needs
+from pgversus.study.study import Study
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DryRun:
+    """The result of a dry run: what a run would fetch, build, load and store."""
+
+    study: Study
+    """Without the treatments for which the servers on this host are known to lack a setting."""
+    needs: Needs
+    downloads: tuple[str, ...]
+    """Builds that are not in the cache yet."""
+    to_build: tuple[str, ...]
+    """Servers that are built from source and not in the cache yet."""
+    not_queried: tuple[str, ...]
+    """Servers without known properties: the study names them and they were not to be queried."""
+    unreachable: tuple[str, ...]
+    """External servers that were to be queried and refused a session."""
+    free_bytes: int
+    """On the file system on which data would be stored."""
+    blocks_there: int
+    """Stored by an earlier run of the same study."""
+    results: str
