@@ -5,12 +5,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 
-from pgversus.builds.provide import provide
-from pgversus.engine.progress import Progress
-from pgversus.host.directories import open_cache
-from pgversus.host.identity import server_user
-from pgversus.study.build_options import USUAL_MANNER
-from pgversus.study.servers import parse_server
 from tests.faults.clocks import CLOCKS
 from tests.faults.disks import DISKS
 from tests.faults.fault import Fault, Outcome
@@ -21,7 +15,7 @@ from tests.faults.pauses import PAUSES
 from tests.faults.study import SERVER
 from tests.faults.truncation import TRUNCATIONS
 from tests.faults.uris import URIS
-from tests.live.conftest import own_command_line, users_cache
+from tests.live.conftest import own_command_line, provided, users_cache
 
 FAULTS: Mapping[str, Fault] = {
     fault.name: fault for fault in (*KILLS, *DISKS, *PAUSES, *PAIRS, *URIS, *MEMORY, *CLOCKS, *TRUNCATIONS)
@@ -30,8 +24,7 @@ FAULTS: Mapping[str, Fault] = {
 
 def fetch_server() -> None:
     """Fetch the server of all tries into the user's cache, so that no try has to."""
-    silence = Progress()
-    provide([parse_server(SERVER)], USUAL_MANNER, open_cache(), server_user(), silence.say, silence)
+    provided(SERVER)
 
 
 def play(fault: Fault, seed: int) -> Outcome:

@@ -11,8 +11,7 @@ from tests.faults.fault import Fault, Outcome
 from tests.faults.resuming import outcome_of
 from tests.faults.study import NAME, RUN, SERVER, study_of_uri
 from tests.faults.watched import ABOUT_S, Strike, watched
-from tests.live.conftest import CommandLine
-from tests.live.test_servers import started_server
+from tests.live.conftest import CommandLine, started_server
 
 _LONGEST_AWAY_S = 2.0
 

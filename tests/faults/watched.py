@@ -105,7 +105,7 @@ class Watched:
             time.sleep(_POLL_S)
         time.sleep(delay_s)
         while self.is_running():
-            strike = self._interim_result()
+            strike = self._state()
             if hit(strike):
                 self.strikes.append(strike)
                 return True
@@ -122,14 +122,11 @@ class Watched:
         self.process.wait(PATIENCE_S)
         return Ended(self.process.returncode, self.said.with_suffix(".out").read_text(), self.said.read_text())
 
-    def _interim_result(self) -> Strike:
+    def _state(self) -> Strike:
         # Blocks first: those that are added while processes are listed need not survive.
         blocks = stored_blocks(self.results)
         processes = self._processes()
-        sockets = []
-        for note in self.line.runs.glob("*/sockets"):
-            with suppress(OSError):
-                sockets.append(Path(note.read_text().strip()))
+        sockets = self.line.socket_directories()
         return Strike(moment=self._moment(processes), blocks=blocks, processes=processes, sockets=sockets)
 
     def _processes(self) -> list[psutil.Process]:

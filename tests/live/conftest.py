@@ -21,10 +21,19 @@ from types import MappingProxyType
 from typing import IO, Any
 
 import psutil
+import psycopg
 import pytest
 
+from pgversus.builds.model import Build
+from pgversus.builds.provide import provide
+from pgversus.engine.progress import Progress
 from pgversus.host.directories import open_cache
 from pgversus.host.guard import processes_in
+from pgversus.host.identity import server_user
+from pgversus.postgres.cluster import make_cluster
+from pgversus.postgres.server import Server
+from pgversus.study.build_options import USUAL_MANNER
+from pgversus.study.servers import parse_server
 
 PROGRAM = Path(sys.executable).with_name("pgversus")
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -154,7 +163,13 @@ class CommandLine:
         return None
 
     def socket_directories(self) -> list[Path]:
-        return [Path(file.read_text().strip()) for file in self.runs.glob("*/sockets")]
+        """Those of the runs in progress."""
+        found = []
+        for file in self.runs.glob("*/sockets"):
+            # A run that ends meanwhile removes it.
+            with suppress(OSError):
+                found.append(Path(file.read_text().strip()))
+        return found
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -191,6 +206,50 @@ def own_command_line(shared_cache: Path, directory: Path, snapshots: Path | None
             with suppress(psutil.NoSuchProcess):
                 process.send_signal(signal.SIGKILL)
         shutil.rmtree(cache, ignore_errors=True)
+
+
+def provided(server: str) -> Build:
+    """Return a build of this server from the user's cache, fetching it if needed."""
+    silence = Progress()
+    (build,) = provide([parse_server(server)], USUAL_MANNER, open_cache(), server_user(), silence.say, silence)
+    assert build is not None
+    return build
+
+
+@contextmanager
+def own_server(
+    name: str, settings: Mapping[str, str] = MappingProxyType({}), place: str | Path = "/tmp"
+) -> Iterator[Server]:
+    """A server that is not running yet, unknown to pgversus; it is stopped at the end."""
+    user = server_user()
+    with tempfile.TemporaryDirectory(prefix="pgversus-server-", dir=place) as folder:
+        directory = Path(folder)
+        user.change_owner(directory)
+        cluster = make_cluster(provided(name), directory / "cluster", user)
+        server = Server(cluster, directory, directory / "log", settings)
+        try:
+            yield server
+        finally:
+            server.stop()
+
+
+@contextmanager
+def started_server(name: str) -> Iterator[tuple[Server, str]]:
+    """A running server that is unknown to pgversus, and its URI."""
+    with own_server(name) as server:
+        server.start()
+        # Its sockets are beside the cluster.
+        yield server, f"postgresql://postgres@/postgres?host={server.cluster.data_directory.parents[1]}"
+
+
+@contextmanager
+def somebodys_server(name: str, *statements: str) -> Iterator[str]:
+    """Yield the URI of such a server after running these statements."""
+    with started_server(name) as (_, uri):
+        with psycopg.connect(uri, autocommit=True) as connection:
+            for statement in statements:
+                connection.execute(statement)
+        yield uri
 
 
 @pytest.fixture(scope="session")

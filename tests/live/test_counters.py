@@ -1,6 +1,5 @@
 """Counters of real servers: the counters of each version, and their growth by known work."""
 
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
@@ -10,9 +9,6 @@ import psutil
 import psycopg
 import pytest
 
-from pgversus.builds.model import Build
-from pgversus.builds.provide import provide
-from pgversus.engine.progress import Progress
 from pgversus.host.counters import read_host
 from pgversus.host.directories import open_cache
 from pgversus.host.identity import server_user
@@ -23,19 +19,17 @@ from pgversus.lab.load_windows import WarmTrialRunner
 from pgversus.lab.readings import Reading, grown
 from pgversus.postgres.catalog import checkpoint
 from pgversus.postgres.client import fixed_client
-from pgversus.postgres.cluster import make_cluster
 from pgversus.postgres.counters import CounterSession, read_counters, read_settled_counters
 from pgversus.postgres.server import Server
 from pgversus.postgres.session import connect
 from pgversus.records.preparation import Preparation
 from pgversus.stats.counters import difference
-from pgversus.study.build_options import USUAL_MANNER
 from pgversus.study.counters import COUNTERS
 from pgversus.study.design import Design
-from pgversus.study.servers import parse_server
 from pgversus.study.workload import PgbenchWorkload, Script
 from pgversus.workload.pgbench_run import PgbenchLoad, write_scripts
 from tests.builders import comparison
+from tests.live.conftest import own_server
 
 VERSIONS = ("12.22", "15.14", "16.12", "17.8", "18.0")
 MEGABYTE = 1_000_000
@@ -90,22 +84,6 @@ HIDDEN = {
 Servers = Callable[[str], Server]
 
 
-def _build(name: str) -> Build:
-    silence = Progress()
-    (build,) = provide([parse_server(name)], USUAL_MANNER, open_cache(), server_user(), silence.say, silence)
-    assert build is not None
-    return build
-
-
-def _start(version: str, directory: Path) -> Server:
-    user = server_user()
-    user.change_owner(directory)
-    cluster = make_cluster(_build(f"zonky:{version}"), directory / "cluster", user)
-    server = Server(cluster, directory, directory / "log", SETTINGS)
-    server.start()
-    return server
-
-
 @pytest.fixture(scope="session")
 def servers() -> Iterator[Servers]:
     """A running server of each version, started on first use."""
@@ -114,10 +92,10 @@ def servers() -> Iterator[Servers]:
 
         def server(version: str) -> Server:
             if version not in running:
-                directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="counters-", dir="/tmp")))
-                running[version] = _start(version, directory)
-                stack.callback(running[version].stop)
-                _work(running[version], "CREATE TABLE t (id int, filler text)", FILL)
+                started = stack.enter_context(own_server(f"zonky:{version}", SETTINGS))
+                started.start()
+                _work(started, "CREATE TABLE t (id int, filler text)", FILL)
+                running[version] = started
             return running[version]
 
         yield server
@@ -339,10 +317,8 @@ def test_every_counter_is_described(servers: Servers) -> None:
 
 
 def test_files_of_a_stopped_server_are_evicted_from_the_page_cache() -> None:
-    with ExitStack() as stack:
-        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="counters-", dir=open_cache().runs)))
-        server = _start("18.0", directory)
-        stack.callback(server.stop)
+    with own_server("zonky:18.0", SETTINGS, open_cache().runs) as server:
+        server.start()
         _work(server, "CREATE TABLE t (id int, filler text)", FILL)
         server.stop()
         share = evict(server.cluster.data_directory)

@@ -6,7 +6,6 @@ For random moments see tests/faults.
 import os
 import signal
 import sqlite3
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -16,16 +15,9 @@ import psutil
 import psycopg
 import pytest
 
-from pgversus.builds.provide import provide
-from pgversus.engine.progress import Progress
-from pgversus.host.directories import open_cache
 from pgversus.host.guard import processes_in
-from pgversus.host.identity import server_user
-from pgversus.postgres.cluster import make_cluster
 from pgversus.postgres.server import Server
-from pgversus.study.build_options import USUAL_MANNER
-from pgversus.study.servers import parse_server
-from tests.live.conftest import CommandLine
+from tests.live.conftest import CommandLine, own_server
 
 LOAD = (
     "17.8",
@@ -128,15 +120,8 @@ def test_leftovers_of_a_run_that_died_with_its_guard_are_removed_by_the_next_run
 @pytest.fixture
 def server() -> Iterator[Server]:
     """A server that is not running yet."""
-    silence, user = Progress(), server_user()
-    (build,) = provide([parse_server("17.8")], USUAL_MANNER, open_cache(), user, silence.say, silence)
-    assert build is not None
-    with tempfile.TemporaryDirectory(prefix="interrupted-", dir="/tmp") as name:
-        directory = Path(name)
-        user.change_owner(directory)
-        server = Server(make_cluster(build, directory / "cluster", user), directory, directory / "log", {})
+    with own_server("17.8") as server:
         yield server
-        server.stop()
 
 
 @pytest.mark.parametrize("recovering_s", [0.02, 0.05, 0.1, 0.3])

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.live.conftest import CommandLine
-from tests.live.test_servers import somebodys_server
+from tests.live.conftest import CommandLine, somebodys_server
 from tests.live.test_studies import STUDY, trials
 
 

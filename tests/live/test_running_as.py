@@ -7,8 +7,7 @@ import psycopg
 import pytest
 
 from pgversus.host.identity import server_user
-from tests.live.conftest import QUICK, CommandLine
-from tests.live.test_servers import somebodys_server
+from tests.live.conftest import QUICK, CommandLine, somebodys_server
 
 USER = server_user()
 

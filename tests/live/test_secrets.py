@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.live.conftest import CommandLine, Ended
-from tests.live.test_servers import somebodys_server
+from tests.live.conftest import CommandLine, Ended, somebodys_server
 
 MARKER = "Zq7xGeheim"
 """A password, in every place that can contain one."""

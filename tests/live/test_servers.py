@@ -1,59 +1,14 @@
 """External servers by URI, bin directories, and arms that were built differently."""
 
 import re
-import tempfile
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
 
 import psycopg
 import pytest
 
-from pgversus.builds.model import Build
-from pgversus.builds.provide import provide
-from pgversus.engine.progress import Progress
-from pgversus.host.directories import open_cache
-from pgversus.host.identity import server_user
 from pgversus.lab.studies import library
 from pgversus.postgres.catalog import server_properties
-from pgversus.postgres.cluster import make_cluster
-from pgversus.postgres.server import Server
 from pgversus.postgres.session import connect, uri_target
-from pgversus.study.build_options import USUAL_MANNER
-from pgversus.study.servers import parse_server
-from tests.live.conftest import QUICK, CommandLine
-
-
-def _build(name: str) -> Build:
-    silence = Progress()
-    (build,) = provide([parse_server(name)], USUAL_MANNER, open_cache(), server_user(), silence.say, silence)
-    assert build is not None
-    return build
-
-
-@contextmanager
-def started_server(name: str) -> Iterator[tuple[Server, str]]:
-    """Start a server that is unknown to pgversus, and yield it with its URI."""
-    user = server_user()
-    with ExitStack() as stack:
-        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="somebody-", dir="/tmp")))
-        user.change_owner(directory)
-        cluster = make_cluster(_build(name), directory / "cluster", user)
-        server = Server(cluster, directory, directory / "log", {})
-        stack.callback(server.stop)
-        server.start()
-        yield server, f"postgresql://postgres@/postgres?host={directory}"
-
-
-@contextmanager
-def somebodys_server(name: str, *statements: str) -> Iterator[str]:
-    """Yield the URI of such a server after running these statements."""
-    with started_server(name) as (_, uri):
-        with psycopg.connect(uri, autocommit=True) as connection:
-            for statement in statements:
-                connection.execute(statement)
-        yield uri
-
+from tests.live.conftest import QUICK, CommandLine, provided, somebodys_server
 
 FILLED = "CREATE TABLE t AS SELECT g AS id FROM generate_series(1, 1000) AS g"
 
@@ -170,7 +125,7 @@ def test_a_uri_that_requires_tls_is_rejected_before_connecting(command_line: Com
 
 
 def test_a_bin_directory_is_used_as_it_is(command_line: CommandLine) -> None:
-    directory = str(_build("17.8").bin_directory)
+    directory = str(provided("17.8").bin_directory)
     ended = command_line.compare(directory, directory, "-i", "-S", *QUICK)
     assert ended.code == 0, ended.stderr
     assert [arm["origin"] for arm in ended.comparison["arms"]] == ["bin directory"] * 2
@@ -196,7 +151,7 @@ def test_the_collation_of_a_database_is_reported_with_its_provider(version: str,
 def test_setup_files_have_the_settings_they_need_whatever_the_wal_segment_size(
     command_line: CommandLine,
 ) -> None:
-    programs = _build("17.8").bin_directory
+    programs = provided("17.8").bin_directory
     # A directory that the servers' user can enter.
     other = command_line.cache / "bin"
     other.mkdir()

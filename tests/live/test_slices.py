@@ -3,11 +3,10 @@
 import os
 import signal
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,10 +14,7 @@ import psutil
 import psycopg
 import pytest
 
-from pgversus.builds.provide import provide
-from pgversus.engine.progress import Progress
 from pgversus.engine.testbed import TrialFailedError
-from pgversus.host.directories import open_cache
 from pgversus.host.identity import server_user
 from pgversus.host.lost_time import LATE_S
 from pgversus.host.pausable import PausableProgram
@@ -26,34 +22,23 @@ from pgversus.lab.arm_servers import ExternalServer, ServerSet
 from pgversus.lab.load_runner import run_pilot
 from pgversus.lab.slices import SliceRunner
 from pgversus.postgres.client import fixed_client
-from pgversus.postgres.cluster import make_cluster
 from pgversus.postgres.load_sessions import LoadSessions
 from pgversus.postgres.server import Server
 from pgversus.records.preparation import Preparation
 from pgversus.records.trials import Window
-from pgversus.study.build_options import USUAL_MANNER
 from pgversus.study.design import Design, WindowKind
-from pgversus.study.servers import parse_server
 from pgversus.study.workload import PgbenchWorkload, Script
 from pgversus.workload.pgbench_run import PgbenchLoad, write_scripts
 from tests.builders import comparison
+from tests.live.conftest import own_server
 
 pytestmark = pytest.mark.live
 
 
 @pytest.fixture(scope="module", params=["12.22", "17.8", "18.0"])
 def server(request: pytest.FixtureRequest) -> Iterator[Server]:
-    with ExitStack() as stack:
-        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="slices-", dir="/tmp")))
-        user = server_user()
-        user.change_owner(directory)
-        silence = Progress()
-        names = [parse_server(f"zonky:{request.param}")]
-        (build,) = provide(names, USUAL_MANNER, open_cache(), user, silence.say, silence)
-        assert build is not None
-        started = Server(make_cluster(build, directory / "cluster", user), directory, directory / "log", {})
+    with own_server(f"zonky:{request.param}") as started:
         started.start()
-        stack.callback(started.stop)
         yield started
 
 

@@ -14,25 +14,22 @@ import psycopg
 import pytest
 
 from pgversus.builds.model import Build
-from pgversus.builds.provide import provide
 from pgversus.data.loading import Loading
 from pgversus.data.snapshot_cache import cached_snapshots
 from pgversus.data.snapshots import Snapshot, SnapshotCache, Snapshots
 from pgversus.engine.progress import Progress
 from pgversus.errors import DatasetError, ExitCode
-from pgversus.host.directories import Cache, make_directory, open_cache
+from pgversus.host.directories import Cache, make_directory
 from pgversus.host.files import manifest
 from pgversus.host.identity import server_user
 from pgversus.host.run_directory import RunDirectory, run_directory
 from pgversus.postgres.client import fixed_client
 from pgversus.postgres.cluster import copy_cluster, remove_directory
 from pgversus.postgres.server import Server
-from pgversus.study.build_options import USUAL_MANNER
 from pgversus.study.comparison import Arm
 from pgversus.study.dataset import Dataset, SetupFile
-from pgversus.study.servers import parse_server
 from tests.builders import comparison
-from tests.live.conftest import QUICK, CommandLine
+from tests.live.conftest import QUICK, CommandLine, provided
 
 pytestmark = pytest.mark.own_snapshots
 
@@ -60,9 +57,7 @@ class Run:
 
 @pytest.fixture(scope="module")
 def build() -> Build:
-    (build,) = provide([parse_server("17.8")], USUAL_MANNER, open_cache(), USER, Progress().say, Progress())
-    assert build is not None
-    return build
+    return provided("17.8")
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from pgversus.postgres.operation_reports import notice_text, operation_progress, vacuum_counters
-from tests.live.test_servers import somebodys_server
+from tests.live.conftest import somebodys_server
 
 ROWS, DEAD = 6000, 2000
 FILLED = (

@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 
 from pgversus.postgres.operation_reports import notice_text
-from tests.live.test_servers import somebodys_server
+from tests.live.conftest import somebodys_server
 
 HERE = Path(__file__).parent
 VERSIONS = ("12.22", "13.22", "14.19", "15.14", "16.12", "17.8", "18.0")
