@@ -97,7 +97,7 @@ class SessionOfLoad:
 
 def sessions_of_load(connection: Connection, processes: list[int]) -> list[SessionOfLoad]:
     """Return the sessions of these server processes; sessions that have ended are omitted."""
-    rows = connection.execute(_text("load_sessions"), (processes,)).fetchall()
+    rows = connection.execute(sql_text("load_sessions"), (processes,)).fetchall()
     return [
         SessionOfLoad(process=process, is_active=is_active, waits=waits, began=began, changed=changed)
         for process, is_active, waits, began, changed in rows
@@ -109,12 +109,12 @@ def processes_of_load(connection: Connection, since: float, at_work_since: float
 
     at_work_since: only sessions that have executed something after this time. Both are epochs.
     """
-    return [pid for (pid,) in connection.execute(_text("load_processes"), (since, at_work_since)).fetchall()]
+    return [pid for (pid,) in connection.execute(sql_text("load_processes"), (since, at_work_since)).fetchall()]
 
 
 def waits_to_send(connection: Connection) -> bool:
     """Return whether a session other than pgversus' own waits for its client to read its output."""
-    return connection.execute(_text("waiting_to_send")).fetchone() is not None
+    return connection.execute(sql_text("waiting_to_send")).fetchone() is not None
 
 
 def terminate(connection: Connection, processes: list[int]) -> None:
@@ -126,7 +126,7 @@ def session_settings(connection: Connection) -> dict[str, SettingValue]:
     """Return all settings by name, with their values in a session of the load."""
     return {
         name: SettingValue(value=value, source=source, context=context)
-        for name, value, source, context in connection.execute(_text("session_settings"))
+        for name, value, source, context in connection.execute(sql_text("session_settings"))
         if value is not None
     }
 
@@ -155,7 +155,7 @@ def server_properties(connection: Connection) -> ServerProperties:
 
 def table_digests(connection: Connection) -> dict[str, TableDigest]:
     """Return the row count and hash of each user table, by qualified name."""
-    tables = connection.execute(_text("user_tables")).fetchall()
+    tables = connection.execute(sql_text("user_tables")).fetchall()
     with connection.transaction():
         for name, value in _OUTPUT_FORM.items():
             connection.execute("SELECT set_config(%s, %s, true)", (name, value))
@@ -164,12 +164,12 @@ def table_digests(connection: Connection) -> dict[str, TableDigest]:
 
 def index_definitions(connection: Connection) -> dict[str, str]:
     """Return the definition of each index on user tables, by qualified name."""
-    return {f"{schema}.{name}": text for schema, name, text in connection.execute(_text("user_indexes"))}
+    return {f"{schema}.{name}": text for schema, name, text in connection.execute(sql_text("user_indexes"))}
 
 
 def relation_sizes(connection: Connection) -> dict[str, int]:
     """Return the size of each user table and index in bytes, by qualified name."""
-    found = connection.execute(_text("relation_sizes"))
+    found = connection.execute(sql_text("relation_sizes"))
     # The size of a relation that was dropped meanwhile is null.
     return {name: int(size) for name, size in found if size is not None}
 
@@ -280,25 +280,26 @@ def checkpoint(connection: Connection) -> None:
 
 def _configuration(connection: Connection) -> dict[str, str]:
     try:
-        return dict(connection.execute(_text("build_configuration")).fetchall())
+        return dict(connection.execute(sql_text("build_configuration")).fetchall())
     except psycopg.errors.InsufficientPrivilege:
         return {}
 
 
 def _digest(connection: Connection, schema: str, table: str) -> TableDigest:
-    query = sql.SQL(_text("table_digest")).format(table=sql.Identifier(schema, table))
+    query = sql.SQL(sql_text("table_digest")).format(table=sql.Identifier(schema, table))
     row = connection.execute(query).fetchone()
     assert row is not None  # noqa: S101 - an aggregate without GROUP BY has one row
     return TableDigest(rows=row[0], digest=row[1])
 
 
 def _one(connection: Connection, name: str) -> tuple[Any, ...]:
-    row = connection.execute(_text(name)).fetchone()
+    row = connection.execute(sql_text(name)).fetchone()
     assert row is not None  # noqa: S101 - these queries have exactly one row
     return row
 
 
 @cache
-def _text(name: str) -> Any:
+def sql_text(name: str) -> Any:
+    """Return the text of a file in sql/, such as `user_tables` or `counters/wal`."""
     # Typed Any: psycopg wants a literal string, and this text comes from the package's own files.
     return resources.files(__package__).joinpath("sql", f"{name}.sql").read_text(encoding="utf-8")

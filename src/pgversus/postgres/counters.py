@@ -9,48 +9,31 @@ A reading is itself work and shows up in the next one. In an open session that h
 CounterSession.own_growth(). A new session adds some 1,000 buffer hits and as many rows, since it fills its caches.
 """
 
+import math
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
-from functools import cache
-from importlib import resources
 from itertools import pairwise
-from typing import Any
 
 import psycopg
 
 from pgversus.errors import ServerError
-from pgversus.postgres.catalog import database_bytes, wait_for_reports
+from pgversus.postgres.catalog import database_bytes, sql_text, wait_for_reports
 from pgversus.postgres.session import Connection, Target, connect, question_failed
 from pgversus.stats.counters import difference
 
-_OLDEST = 12
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Question:
-    """A file of `sql/counters/` and the major versions that it is written for."""
-
-    name: str
-    first: int = _OLDEST
-    last: int | None = None
-    """None if no later version needs a different file."""
-
-    def suits(self, major: int) -> bool:
-        return self.first <= major and (self.last is None or major <= self.last)
-
-
-_QUESTIONS = (
-    _Question(name="database"),
-    _Question(name="wal", first=14),
-    _Question(name="background_writer"),
-    _Question(name="checkpoints.until_16", last=16),
-    _Question(name="checkpoints.since_17", first=17),
-    _Question(name="io.until_17", first=16, last=17),
-    _Question(name="io.since_18", first=18),
-    _Question(name="io_reads.in_16", first=16, last=16),
-    _Question(name="maintenance"),
-    _Question(name="flush.since_15", first=15),
-)
+_OLDEST, _NEWEST = 12, math.inf
+# The files of sql/counters/, each with the first and last major that it is written for.
+_QUESTIONS: dict[str, tuple[int, float]] = {
+    "database": (_OLDEST, _NEWEST),
+    "wal": (14, _NEWEST),
+    "background_writer": (_OLDEST, _NEWEST),
+    "checkpoints.until_16": (_OLDEST, 16),
+    "checkpoints.since_17": (17, _NEWEST),
+    "io.until_17": (16, 17),
+    "io.since_18": (18, _NEWEST),
+    "io_reads.in_16": (16, 16),
+    "maintenance": (_OLDEST, _NEWEST),
+    "flush.since_15": (15, _NEWEST),
+}
 
 # The counters that a reading itself increases. Others, such as those of a checkpoint, are not its work.
 _MOVED_BY_READING = (
@@ -77,9 +60,9 @@ def read_counters(connection: Connection) -> dict[str, float]:
     found: dict[str, float] = {}
     # One transaction: one counted commit, and before 15 one read of the statistics file instead of seven.
     with connection.transaction():
-        for question in _QUESTIONS:
-            if question.suits(major):
-                found |= _answer(connection, question.name)
+        for name, (first, last) in _QUESTIONS.items():
+            if first <= major <= last:
+                found |= _answer(connection, name)
     return found
 
 
@@ -141,15 +124,9 @@ def _answer(connection: Connection, name: str) -> dict[str, float]:
     try:
         # A savepoint: a permission error must not fail the other queries.
         with connection.transaction():
-            cursor = connection.execute(_text(name))
+            cursor = connection.execute(sql_text(f"counters/{name}"))
             row = cursor.fetchone()
     except psycopg.errors.InsufficientPrivilege:
         return {}
     names = [column.name for column in cursor.description or ()]
     return {name: float(value) for name, value in zip(names, row or (), strict=False) if value is not None}
-
-
-@cache
-def _text(name: str) -> Any:
-    # Typed Any: psycopg wants a literal string, and this text comes from the package's own files.
-    return resources.files(__package__).joinpath("sql", "counters", f"{name}.sql").read_text(encoding="utf-8")

@@ -4,7 +4,6 @@ import json
 import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from importlib import resources
 from itertools import count
 
 import psycopg
@@ -14,6 +13,7 @@ from psycopg.types.string import TextLoader
 
 from pgversus.plans.explain import checked_root
 from pgversus.plans.returned_rows import FunctionName, ReturnedRows
+from pgversus.postgres.catalog import sql_text
 from pgversus.postgres.session import Connection
 from pgversus.records.plans import Explained, PlannerSetting, RowsDigest, Statement
 
@@ -50,8 +50,7 @@ def explain(connection: Connection, statement: Statement, *, is_run: bool = True
 
 def index_keys(connection: Connection) -> dict[str, tuple[str, ...]]:
     """Return the keys of each ordered index by its name, as in an ORDER BY; without names that several indexes have."""
-    query = resources.files(__package__).joinpath("sql", "index_keys.sql").read_bytes()
-    return {name: tuple(keys) for name, keys in connection.execute(query)}
+    return {name: tuple(keys) for name, keys in connection.execute(sql_text("index_keys"))}
 
 
 def rows_digest(connection: Connection, statement: str) -> RowsDigest | None:
@@ -110,32 +109,28 @@ def _digest_query(statement: str, *, in_order: bool) -> str:
 
 def _unique_keys(connection: Connection) -> dict[tuple[str, str], list[tuple[str, ...]]]:
     """Return the sets of columns that identify a row, by schema and table."""
-    query = resources.files(__package__).joinpath("sql", "unique_keys.sql").read_bytes()
     found: dict[tuple[str, str], list[tuple[str, ...]]] = {}
-    for schema, table, columns in connection.execute(query):
+    for schema, table, columns in connection.execute(sql_text("unique_keys")):
         found.setdefault((schema, table), []).append(tuple(columns))
     return found
 
 
 def _volatile(connection: Connection, functions: Collection[FunctionName]) -> list[FunctionName]:
-    query = resources.files(__package__).joinpath("sql", "volatile_functions.sql").read_bytes()
     names = [list(column) for column in zip(*functions, strict=True)] if functions else [[], []]
-    return list(connection.execute(query, names))
+    return list(connection.execute(sql_text("volatile_functions"), names))
 
 
 def planner_settings(connection: Connection) -> dict[str, PlannerSetting]:
     """Return the settings that affect plans and memory of statements in this session, by name."""
-    text = resources.files(__package__).joinpath("sql", "planner_settings.sql").read_bytes()
     return {
         name: PlannerSetting(value=value, default=default, is_switch=kind == "bool")
-        for name, value, default, kind in connection.execute(text)
+        for name, value, default, kind in connection.execute(sql_text("planner_settings"))
     }
 
 
 def statistics_digests(connection: Connection) -> dict[str, str]:
     """Return a hash over the statistics of each user table, by qualified name."""
-    text = resources.files(__package__).joinpath("sql", "statistics_digest.sql").read_bytes()
-    return {f"{schema}.{table}": digest for schema, table, digest in connection.execute(text)}
+    return {f"{schema}.{table}": digest for schema, table, digest in connection.execute(sql_text("statistics_digest"))}
 
 
 @contextmanager

@@ -7,15 +7,16 @@ from 15 on, but the number of rows seen until 14; in a table without indexes dea
 but not from 17 on.
 """
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from importlib import resources
 from typing import Any
 
 from psycopg.errors import Diagnostic
 
+from pgversus.postgres.catalog import sql_text
 from pgversus.postgres.session import Connection
 
 _BEGUN = re.compile(r'^(?:aggressively )?vacuuming "')
@@ -156,16 +157,16 @@ def _sums(parts: Iterable[Mapping[str, float]]) -> dict[str, float]:
     return total
 
 
-_OLDEST = 12
-# The files of sql/progress/, each with the first and last major that it is written for; None if there is no last.
-_QUESTIONS: dict[str, tuple[int, int | None]] = {
+_OLDEST, _NEWEST = 12, math.inf
+# The files of sql/progress/, each with the first and last major that it is written for.
+_QUESTIONS: dict[str, tuple[int, float]] = {
     "vacuum.until_16": (_OLDEST, 16),
-    "vacuum.since_17": (17, None),
-    "analyze.since_13": (13, None),
-    "create_index": (_OLDEST, None),
-    "cluster": (_OLDEST, None),
-    "copy.since_14": (14, None),
-    "basebackup.since_13": (13, None),
+    "vacuum.since_17": (17, _NEWEST),
+    "analyze.since_13": (13, _NEWEST),
+    "create_index": (_OLDEST, _NEWEST),
+    "cluster": (_OLDEST, _NEWEST),
+    "copy.since_14": (14, _NEWEST),
+    "basebackup.since_13": (13, _NEWEST),
 }
 _FEW = 100
 # Below this total the count is more informative than a percentage.
@@ -193,17 +194,8 @@ def _part(done: int, total: int) -> str:
     return f"{done} of {total}" if total < _FEW else f"{100 * done / total:.0f} % of {total}"
 
 
-def _suits(name: str, major: int) -> bool:
-    first, last = _QUESTIONS[name]
-    return first <= major and (last is None or major <= last)
-
-
 @cache
 def _query(major: int) -> Any:
     """Return one query of all views of this major: a session has one operation and should be disturbed only once."""
-    texts = [_text(name) for name in _QUESTIONS if _suits(name, major)]
-    return "UNION ALL\n".join(texts)
-
-
-def _text(name: str) -> str:
-    return resources.files(__package__).joinpath("sql", "progress", f"{name}.sql").read_text(encoding="utf-8")
+    wanted = (name for name, (first, last) in _QUESTIONS.items() if first <= major <= last)
+    return "UNION ALL\n".join(sql_text(f"progress/{name}") for name in wanted)
