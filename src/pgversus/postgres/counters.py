@@ -17,7 +17,7 @@ import psycopg
 
 from pgversus.errors import ServerError
 from pgversus.postgres.catalog import database_bytes, sql_text, wait_for_reports
-from pgversus.postgres.session import Connection, Target, connect, question_failed
+from pgversus.postgres.session import Connection, Target, asking, connect
 from pgversus.stats.counters import difference
 
 _OLDEST, _NEWEST = 12, math.inf
@@ -91,10 +91,8 @@ class CounterSession:
 
     def read(self, *, settled: bool = False) -> dict[str, float]:
         """Return cumulative counters. settled: let ended sessions report first. ServerError if the session is lost."""
-        try:
+        with asking(self._target):
             return read_settled_counters(self._connection) if settled else read_counters(self._connection)
-        except psycopg.Error as error:
-            raise question_failed(self._target, error) from error
 
     def own_growth(self) -> dict[str, float]:
         """Return what one reading adds to the next, by counter. ServerError if the session is lost.
@@ -109,10 +107,8 @@ class CounterSession:
 
     def database_bytes(self) -> int:
         """Return the size of the database in bytes. ServerError if the session is lost."""
-        try:
+        with asking(self._target):
             return database_bytes(self._connection)
-        except psycopg.Error as error:
-            raise question_failed(self._target, error) from error
 
     def close(self) -> None:
         """Close the session, even if it is already lost."""

@@ -5,14 +5,13 @@ from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 
-import psycopg
 from psycopg import conninfo
 
 from pgversus.errors import ServerError
 from pgversus.host.lost_time import LATE_S, stopped_among
 from pgversus.host.processes import CpuTime, cpu_time
 from pgversus.postgres import catalog
-from pgversus.postgres.session import Target, connect, question_failed
+from pgversus.postgres.session import Target, asking, connect
 
 _DATABASE = "template1"
 # Every managed cluster has it, and no load uses it.
@@ -42,14 +41,11 @@ class LoadSessions:
         self._target = target
         self._usual_s = 0.0
         self._marked = _NO_TIME
-        self._stack = ExitStack()
         elsewhere = conninfo.make_conninfo(target.conninfo, dbname=_DATABASE)
-        self._connection = self._stack.enter_context(connect(replace(target, conninfo=elsewhere)))
-        try:
+        with ExitStack() as stack, asking(target):
+            self._connection = stack.enter_context(connect(replace(target, conninfo=elsewhere)))
             catalog.disable_jit_and_logging(self._connection)
-        except psycopg.Error as error:
-            self.close()
-            raise question_failed(target, error) from error
+            self._stack = stack.pop_all()
 
     def processes(self, since: float, *, at_work_since: float = 0.0) -> list[int]:
         """Return the process ids of sessions that began after `since` (epoch), oldest first.
@@ -57,10 +53,8 @@ class LoadSessions:
         at_work_since: only sessions that have executed something after this time (epoch).
         ServerError if the server is gone.
         """
-        try:
+        with asking(self._target):
             return catalog.processes_of_load(self._connection, since, at_work_since)
-        except psycopg.Error as error:
-            raise question_failed(self._target, error) from error
 
     def finished(self, processes: Sequence[int], stopped: float, timeout_s: float) -> list[SessionEnd] | None:
         """Wait until none of these sessions is at work and return when each of them finished.
@@ -108,20 +102,16 @@ class LoadSessions:
 
     def terminate(self, processes: Sequence[int]) -> None:
         """Terminate these sessions. ServerError if the server is gone."""
-        try:
+        with asking(self._target):
             catalog.terminate(self._connection, list(processes))
-        except psycopg.Error as error:
-            raise question_failed(self._target, error) from error
 
     def wait_to_send(self) -> bool:
         """Return whether a session of a load waits for its client to read a reply.
 
         ServerError if the server is gone.
         """
-        try:
+        with asking(self._target):
             return catalog.waits_to_send(self._connection)
-        except psycopg.Error as error:
-            raise question_failed(self._target, error) from error
 
     def mark(self) -> None:
         """Record the processor time that monitoring has used on the server so far."""
@@ -144,7 +134,5 @@ class LoadSessions:
         return cpu_time(self._connection.info.backend_pid) or _NO_TIME
 
     def _ask(self, processes: Sequence[int]) -> list[catalog.SessionOfLoad]:
-        try:
+        with asking(self._target):
             return catalog.sessions_of_load(self._connection, list(processes))
-        except psycopg.Error as error:
-            raise question_failed(self._target, error) from error

@@ -132,13 +132,10 @@ def connect(target: Target, *, as_the_load: bool = False) -> Iterator[Connection
             connection = psycopg.connect(target.conninfo, **keywords)
     except psycopg.Error as error:
         raise _failed(target, error, what="the connection to the server failed", slug="server-connection") from error
-    try:
-        with connection:
-            if not as_the_load:
-                _lift_limits(connection)
-            yield connection
-    except psycopg.Error as error:
-        raise question_failed(target, error) from error
+    with asking(target), connection:
+        if not as_the_load:
+            _lift_limits(connection)
+        yield connection
 
 
 @cache
@@ -151,9 +148,14 @@ def password_of(target: Target) -> str:
         return os.fsdecode(connection.pgconn.password)
 
 
-def question_failed(target: Target, error: psycopg.Error) -> ServerError:
-    """Return the error of a failed query of pgversus."""
-    return _failed(target, error, what="a query that pgversus sent to the server failed", slug="server-query")
+@contextmanager
+def asking(target: Target) -> Iterator[None]:
+    """Raise ServerError if a query that pgversus sends in this block fails."""
+    try:
+        yield
+    except psycopg.Error as error:
+        what = "a query that pgversus sent to the server failed"
+        raise _failed(target, error, what=what, slug="server-query") from error
 
 
 _UNLIMITED = (
