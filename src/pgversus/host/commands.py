@@ -266,18 +266,6 @@ def _collect_output(process: Program, stdout: Output, stderr: Output, timeout_s:
     process.wait(None if timeout_s is None else max(0.0, deadline - time.monotonic()))
 
 
-def client_environment(additions: Mapping[str, str], *, inherit_libpq: bool) -> dict[str, str]:
-    """Return the environment for psql and pgbench.
-
-    inherit_libpq: pass libpq's variables (PGPASSFILE, PGSSLMODE, ...) on, for external servers; managed servers are
-    used without them.
-    """
-    environment = dict(CLEAN_ENVIRONMENT)
-    if inherit_libpq:
-        environment |= {name: value for name, value in os.environ.items() if name.startswith("PG") or name == "HOME"}
-    return environment | dict(additions)
-
-
 def ending_with_us(user: ServerUser | None = None) -> tuple[str, ...]:
     """Return the command prefix that makes the kernel kill a program when its parent ends; empty without setpriv(1).
 

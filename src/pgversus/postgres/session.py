@@ -13,7 +13,7 @@ import psycopg
 from psycopg import conninfo
 
 from pgversus.errors import ServerError, StudyError
-from pgversus.host.commands import client_environment
+from pgversus.host.commands import CLEAN_ENVIRONMENT
 from pgversus.study.settings import Setting
 from pgversus.text.redaction import code_without_secrets, holds_secret
 
@@ -47,10 +47,19 @@ class Target:
     """Whether the user's environment variables and files for libpq may be used for an external server."""
 
     def environment(self) -> dict[str, str]:
-        """Return the environment for psql and pgbench, which carries secrets instead of the command line."""
-        additions = {} if self.password is None else {"PGPASSWORD": self.password}
-        additions |= {"PGOPTIONS": self.options} if self.options else {}
-        return client_environment(additions, inherit_libpq=self.inherits_libpq)
+        """Return the environment for psql and pgbench, which carries secrets instead of the command line.
+
+        libpq's variables (PGPASSFILE, PGSSLMODE, ...) are passed on for external servers alone.
+        """
+        environment = dict(CLEAN_ENVIRONMENT)
+        if self.inherits_libpq:
+            variables = os.environ.items()
+            environment |= {name: value for name, value in variables if name.startswith("PG") or name == "HOME"}
+        if self.password is not None:
+            environment["PGPASSWORD"] = self.password
+        if self.options:
+            environment["PGOPTIONS"] = self.options
+        return environment
 
     @property
     def inherits_libpq(self) -> bool:

@@ -16,7 +16,6 @@ from pgversus.host.commands import (
     Finished,
     Output,
     Program,
-    client_environment,
     may_execute,
     may_read,
     run,
@@ -144,23 +143,6 @@ def test_standard_input_is_empty() -> None:
 
 def test_a_program_runs_in_the_given_directory(tmp_path: Path) -> None:
     assert run(["/bin/pwd"], directory=tmp_path).stdout.strip() == str(tmp_path.resolve())
-
-
-def test_libpq_variables_are_inherited_only_for_external_servers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PGSSLMODE", "require")
-    monkeypatch.setenv("HOME", "/home/somebody")
-    monkeypatch.setenv("LANG", "de_DE.UTF-8")
-    inherited = client_environment({"PGPASSWORD": "x"}, inherit_libpq=True)
-    assert inherited["PGSSLMODE"] == "require"
-    assert inherited["HOME"] == "/home/somebody"
-    assert "LANG" not in inherited
-    assert client_environment({"PGPASSWORD": "x"}, inherit_libpq=False) == {**CLEAN_ENVIRONMENT, "PGPASSWORD": "x"}
-
-
-def test_additions_override_inherited_variables(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PGOPTIONS", "-c jit=off")
-    assert client_environment({"PGOPTIONS": "-c jit=on"}, inherit_libpq=True)["PGOPTIONS"] == "-c jit=on"
-    assert client_environment({"LC_ALL": "C.UTF-8"}, inherit_libpq=False)["LC_ALL"] == "C.UTF-8"
 
 
 def test_cpu_time_includes_children_of_the_program() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pgversus.errors import ExitCode, ServerError, StudyError
+from pgversus.host.commands import CLEAN_ENVIRONMENT
 from pgversus.postgres.labels import labelled_server
 from pgversus.postgres.session import Target, connect, uri_label, uri_target, with_options
 from pgversus.study.settings import Setting
@@ -88,6 +89,22 @@ def test_settings_with_a_secret_are_passed_in_the_environment_and_others_in_the_
         more = with_options(target, {"jit": "off"})
         assert more.environment()["PGOPTIONS"].endswith(" -c jit=off")
         assert PASSWORD not in more.conninfo
+
+
+def test_libpq_variables_are_inherited_only_for_external_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGSSLMODE", "require")
+    monkeypatch.setenv("HOME", "/home/somebody")
+    monkeypatch.setenv("LANG", "de_DE.UTF-8")
+    inherited = Target(conninfo="", password=PASSWORD, is_ours=False).environment()
+    assert inherited["PGSSLMODE"] == "require"
+    assert inherited["HOME"] == "/home/somebody"
+    assert "LANG" not in inherited
+    assert Target(conninfo="", password=PASSWORD).environment() == {**CLEAN_ENVIRONMENT, "PGPASSWORD": PASSWORD}
+
+
+def test_options_of_a_target_override_inherited_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGOPTIONS", "-c jit=off")
+    assert Target(conninfo="", options="-c jit=on", is_ours=False).environment()["PGOPTIONS"] == "-c jit=on"
 
 
 def test_a_database_name_that_is_a_connection_string_with_a_password_is_rejected() -> None:
