@@ -147,7 +147,7 @@ def differences(fingerprints: Sequence[Fingerprint], factors: Sequence[str]) -> 
             [fingerprint.settings for fingerprint in fingerprints], {name.lower() for name in factors}
         ),
         *_build_differences(fingerprints),
-        *_index_differences([fingerprint.indexes for fingerprint in fingerprints]),
+        *_differences_by_name("index", [fingerprint.indexes for fingerprint in fingerprints]),
     )
 
 
@@ -181,7 +181,7 @@ def _build_differences(fingerprints: Sequence[Fingerprint]) -> list[Difference]:
     return [
         *_unequal_rows("build", N_("compiler"), [fingerprint.compiler for fingerprint in fingerprints]),
         *_unequal_rows("build", "CFLAGS", [fingerprint.code_flags for fingerprint in fingerprints]),
-        *_option_differences([fingerprint.configure_options for fingerprint in fingerprints]),
+        *_differences_by_name("build", [fingerprint.configure_options for fingerprint in fingerprints]),
         *_unequal_rows(
             "build",
             N_("JIT available"),
@@ -192,12 +192,12 @@ def _build_differences(fingerprints: Sequence[Fingerprint]) -> list[Difference]:
     ]
 
 
-def _option_differences(arms: Sequence[Mapping[str, str] | None]) -> list[Difference]:
-    """Return one difference for each option that differs between the arms whose options are known."""
+def _differences_by_name(kind: str, arms: Sequence[Mapping[str, str] | None]) -> list[Difference]:
+    """Return one difference for each name whose value differs between the arms whose values are known."""
     known = [arm for arm in arms if arm is not None]
     return [
         Difference(
-            kind="build",
+            kind=kind,
             name=name,
             values=tuple(_NOT_REPORTED if arm is None else arm.get(name, "") for arm in arms),
             is_default=False,
@@ -220,11 +220,3 @@ def _command_words(text: str) -> list[str]:
         return shlex.split(text)
     except ValueError:
         return text.split()
-
-
-def _index_differences(arms: Sequence[Mapping[str, str]]) -> list[Difference]:
-    return [
-        Difference(kind="index", name=name, values=tuple(arm.get(name, "") for arm in arms), is_default=False)
-        for name in sorted(set().union(*arms))
-        if len({arm.get(name) for arm in arms}) > 1
-    ]
