@@ -210,7 +210,6 @@ def _plan(entry: Any, where: str) -> Plan:
     query = entry.get("Query Text")
     return Plan(
         nodes=plan_nodes(root),
-        planning_s=_seconds(entry.get("Planning Time")),
         execution_s=_seconds(entry.get("Execution Time")),
         serialization_s=_seconds(serialization.get("Time")) if isinstance(serialization, Mapping) else None,
         settings={str(name): str(value) for name, value in settings.items()} if isinstance(settings, Mapping) else {},

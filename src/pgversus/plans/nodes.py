@@ -134,56 +134,45 @@ class RawNode:
     raw: Mapping[str, Any]
     depth: int
     parent: int | None
-    children: tuple[int, ...]
+    children: list[int]
+    """Filled while the nodes below it are read."""
     scope: str
     bitmap: Bitmap | None
 
 
 def plan_nodes(root: Mapping[str, Any]) -> tuple[PlanNode, ...]:
     """Return all nodes of a plan. root: its "Plan", a mapping with a "Node Type" like all nodes below it."""
-    subplans = SubplanNames(_subplan_names(root))
+    subplans = SubplanNames(str(raw["Subplan Name"]) for raw in raw_nodes(root) if "Subplan Name" in raw)
     found = _in_order(root, subplans)
     aliases = ((str(node.raw["Alias"]), _relation(node.raw)) for node in found if "Alias" in node.raw)
     spelling = Expressions(subplans, aliases)
     return tuple(_node(node, spelling) for node in found)
 
 
-def _subplan_names(root: Mapping[str, Any]) -> Iterator[str]:
+def raw_nodes(root: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield a node of EXPLAIN's JSON and all nodes below it, in EXPLAIN's order."""
     stack = [root]
     while stack:
         raw = stack.pop()
-        if "Subplan Name" in raw:
-            yield str(raw["Subplan Name"])
+        yield raw
         stack += reversed(raw.get("Plans", []))
 
 
 def _in_order(root: Mapping[str, Any], subplans: SubplanNames) -> list[RawNode]:
     """Return nodes before their children. Bitmap index scans are part of the heap scan above them."""
     found: list[RawNode] = []
-    children: list[list[int]] = []
     stack: list[tuple[Mapping[str, Any], int, int | None, str]] = [(root, 0, None, MAIN)]
     while stack:
         raw, depth, parent, above = stack.pop()
         place = len(found)
         scope = subplans.scope(str(raw["Subplan Name"])) if "Subplan Name" in raw else above
         bitmap = bitmap_below(raw)
-        found.append(RawNode(raw=raw, depth=depth, parent=parent, children=(), scope=scope, bitmap=bitmap))
-        children.append([])
+        found.append(RawNode(raw=raw, depth=depth, parent=parent, children=[], scope=scope, bitmap=bitmap))
         if parent is not None:
-            children[parent].append(place)
+            found[parent].children.append(place)
         below = [child for child in raw.get("Plans", []) if bitmap is None or not is_part(child)]
         stack += [(child, depth + 1, place, scope) for child in reversed(below)]
-    return [
-        RawNode(
-            raw=node.raw,
-            depth=node.depth,
-            parent=node.parent,
-            children=tuple(places),
-            scope=node.scope,
-            bitmap=node.bitmap,
-        )
-        for node, places in zip(found, children, strict=True)
-    ]
+    return found
 
 
 def _node(node: RawNode, spelling: Expressions) -> PlanNode:
@@ -193,7 +182,7 @@ def _node(node: RawNode, spelling: Expressions) -> PlanNode:
         family=family(str(raw["Node Type"])),
         depth=node.depth,
         parent=node.parent,
-        children=node.children,
+        children=tuple(node.children),
         role=str(raw.get("Parent Relationship", "")),
         scope=node.scope,
         relation=_relation(raw),

@@ -143,7 +143,7 @@ def _gone(baseline: Plan, contender: Plan, matching: NodeMatching, *, hashes: bo
             kind = ChangeKind.REMOVED
         if hashes or not _is_hash(node):
             yield Change(
-                kind=kind, node=_full(node), name=index or node.target, details=_details(node), places=(place, None)
+                kind=kind, node=_full(node), name=index or node.target, details=node.details, places=(place, None)
             )
 
 
@@ -155,7 +155,7 @@ def _new(baseline: Plan, contender: Plan, matching: NodeMatching, *, hashes: boo
             continue
         is_read = node.relation is not None and read_before is not None and node.relation not in read_before
         kind = ChangeKind.READ if is_read and node.measured.loops != 0 else ChangeKind.ADDED
-        yield Change(kind=kind, node=_full(node), name=node.target, details=_details(node), places=(None, place))
+        yield Change(kind=kind, node=_full(node), name=node.target, details=node.details, places=(None, place))
 
 
 def _relations(plan: Plan) -> set[str] | None:
@@ -172,8 +172,3 @@ def _is_hash(*nodes: PlanNode) -> bool:
 
 def _full(node: PlanNode) -> str:
     return f"{node.text} {node.detail}".rstrip()
-
-
-def _details(node: PlanNode) -> tuple[str, ...]:
-    conditions = [f"{name}: {' AND '.join(parts)}" for name, parts in node.conditions.items()]
-    return (*conditions, *(f"{name}: {', '.join(parts)}" for name, parts in node.keys.items()))

@@ -11,8 +11,8 @@ MAIN = "main"
 """The scope of nodes outside all subplans."""
 INIT_PLAN = "InitPlan "
 """The beginning of the scope of an InitPlan."""
-CTE_SCAN = "CTE Scan"
 
+_CTE_SCAN = "CTE Scan"
 _NUMBERED = re.compile(r"_\d+\Z")
 
 Fact = str | int | float | bool | None
@@ -112,6 +112,12 @@ class PlanNode:
         using = f" using {self.indexes}" if self.indexes else ""
         return f"{self.op}{using} on {self.target}" if self.target else f"{self.op}{using}"
 
+    @property
+    def details(self) -> tuple[str, ...]:
+        """Conditions and keys as text: `Filter: a = 1 AND b = 2`."""
+        conditions = (f"{name}: {' AND '.join(parts)}" for name, parts in self.conditions.items())
+        return (*conditions, *(f"{name}: {', '.join(parts)}" for name, parts in self.keys.items()))
+
 
 _BLOCKING = ("Aggregate", "Hash", "Sort")
 # The last words of operators that read everything before they return a row; those of _LAZY do not.
@@ -125,7 +131,6 @@ class Plan:
 
     nodes: tuple[PlanNode, ...]
     """Nodes in EXPLAIN's order: the root first, parents before children."""
-    planning_s: float | None = None
     execution_s: float | None = None
     serialization_s: float | None = None
     """Part of execution_s; reported by 17 and newer, on request."""
@@ -247,7 +252,6 @@ class OwnWork:
     """The work of a node itself, without the nodes below it."""
 
     time_s: float | None
-    blocks: float | None
     temp_blocks: float | None
 
 
@@ -261,12 +265,8 @@ def own(plan: Plan) -> list[OwnWork]:
     """
     runners = _runners(plan)
     seconds = _in_wall_time(plan, _left(plan, [node.measured.time_s for node in plan.nodes], runners))
-    blocks = _left(plan, [node.measured.blocks for node in plan.nodes], runners)
     temporary = _left(plan, [node.measured.temp_blocks for node in plan.nodes], runners)
-    return [
-        OwnWork(time_s=time_s, blocks=read, temp_blocks=written)
-        for time_s, read, written in zip(seconds, blocks, temporary, strict=True)
-    ]
+    return [OwnWork(time_s=time_s, temp_blocks=written) for time_s, written in zip(seconds, temporary, strict=True)]
 
 
 def _left(plan: Plan, whole: Sequence[float | None], runners: Mapping[int, Sequence[int]]) -> list[float | None]:
@@ -304,7 +304,7 @@ def _scans_of_ctes(plan: Plan) -> dict[str, list[int]]:
     """Return the positions of the nodes that scan each CTE, by its name."""
     found: dict[str, list[int]] = {}
     for place, node in enumerate(plan.nodes):
-        if node.op == CTE_SCAN and node.relation is not None:
+        if node.op == _CTE_SCAN and node.relation is not None:
             found.setdefault(node.relation, []).append(place)
     return found
 

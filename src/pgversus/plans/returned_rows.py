@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from pgversus.plans.expressions import outside_strings
+from pgversus.plans.nodes import raw_nodes
 from pgversus.plans.order import column_name, key_expression
 from pgversus.records.plans import Uncertainty, UncertaintyKind
 from pgversus.text.sql import outermost, without_literals
@@ -110,7 +111,7 @@ class ReturnedRows:
         return keywords | {f"{name}()" for schema, name in self.functions if not schema and name in _CLOCK_FUNCTIONS}
 
     def _samples(self) -> Iterator[Uncertainty]:
-        if any(node["Node Type"] == "Sample Scan" for node in _nodes(self.root)):
+        if any(node["Node Type"] == "Sample Scan" for node in raw_nodes(self.root)):
             yield Uncertainty(kind=UncertaintyKind.SAMPLE)
 
     def _limits(self, rows: int) -> Iterator[Uncertainty]:
@@ -122,7 +123,7 @@ class ReturnedRows:
         elif outer is not None and not self._returned_all(clause[2], rows) and not self._limit_chooses_one_way:
             kind = UncertaintyKind.LIMIT_WITH_TIES if self._order else UncertaintyKind.LIMIT
             yield Uncertainty(kind=kind, name=" ".join(clause[1].upper().split()))
-        inner = (node for node in _nodes(self.root) if node["Node Type"] == "Limit" and node is not outer)
+        inner = (node for node in raw_nodes(self.root) if node["Node Type"] == "Limit" and node is not outer)
         if not all(map(self._inner_limit_chooses_one_way, inner)):
             yield Uncertainty(kind=UncertaintyKind.INNER_LIMIT)
 
@@ -201,7 +202,7 @@ class ReturnedRows:
 
     @cached_property
     def _only_alias(self) -> re.Pattern[str] | None:
-        aliases = {str(node["Alias"]) for node in _nodes(self.root) if "Alias" in node}
+        aliases = {str(node["Alias"]) for node in raw_nodes(self.root) if "Alias" in node}
         if len(aliases) != 1:
             return None
         alias = re.escape(aliases.pop().replace('"', '""'))
@@ -249,14 +250,6 @@ def _plain_name(item: str) -> str | None:
     return None if match is None else match[1].lower()
 
 
-def _nodes(root: Raw) -> Iterator[Raw]:
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        yield node
-        stack += reversed(node.get("Plans", ()))
-
-
 def _below(node: Raw) -> list[Raw]:
     """Return the nodes that provide the rows of a node: no subplans, and no members of an Append."""
     return [one for one in node.get("Plans", ()) if one.get("Parent Relationship") in _SIDES]
@@ -279,7 +272,7 @@ def _chain(node: Raw, kinds: Collection[str]) -> Iterator[Raw]:
 
 def _expressions(root: Raw) -> Iterator[str]:
     """Yield all texts of a plan, with `?` for each string in them."""
-    for node in _nodes(root):
+    for node in raw_nodes(root):
         for value in node.values():
             texts = [value] if isinstance(value, str) else value if isinstance(value, list) else ()
             yield from (_STRING.sub("?", text) for text in texts if isinstance(text, str))

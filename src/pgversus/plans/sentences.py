@@ -9,7 +9,7 @@ from pgversus.plans.levels import PlanLevel
 from pgversus.text.translation import N_, _
 from pgversus.text.units import size, whole
 
-EXACT = 1.05
+_EXACT = 1.05
 """Estimates that are off by less than this factor count as correct."""
 _SMALL = 10.0
 
@@ -43,7 +43,7 @@ def _with_details(change: Change) -> str:
 
 def _estimate(text: object) -> str:
     expected, actual, off = (float(part) for part in str(text).split("/"))
-    if off < EXACT:
+    if off < _EXACT:
         return _("estimated {expected}, actual {actual}", expected=number(expected), actual=number(actual))
     return _(
         "estimated {expected}, actual {actual} ({factor}x off)",

@@ -158,7 +158,7 @@ def tree(plan: Plan) -> list[TreeNode]:
             depth=node.depth,
             text=f"{_subplan(plan, node)}{node.text}",
             ran=_ran(node, mine.time_s),
-            details=tuple(_details(node)),
+            details=node.details,
         )
         for node, mine in zip(plan.nodes, own(plan), strict=True)
     ]
@@ -170,11 +170,6 @@ def plan_lines(plan: Plan) -> Iterator[str]:
         indent = " " * _STEP * node.depth
         yield f"{indent}{node.text}  ({node.ran})"
         yield from (f"{indent}{' ' * _STEP}{text}" for text in node.details)
-
-
-def _details(node: PlanNode) -> Iterator[str]:
-    yield from (f"{heading}: {' AND '.join(parts)}" for heading, parts in node.conditions.items())
-    yield from (f"{heading}: {', '.join(parts)}" for heading, parts in node.keys.items())
 
 
 def _subplan(plan: Plan, node: PlanNode) -> str:

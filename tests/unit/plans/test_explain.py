@@ -56,7 +56,7 @@ PRINTED = json.dumps(json.loads((DATA / "plans" / "corpus" / "parmemo.json").rea
 def test_plans_are_read_from_every_format(text: str) -> None:
     (found,) = read_plans(text, "plan.json")
     assert found.root.text == "Seq Scan on t"
-    assert (found.planning_s, found.execution_s) == (0.0005, 0.002)
+    assert found.execution_s == 0.002
     assert found.settings == {"work_mem": "64kB"}
 
 
