@@ -25,12 +25,13 @@ from pgversus.builds.build_commands import (
     with_ccache,
 )
 from pgversus.builds.debian import released_version
-from pgversus.builds.inspect import file_hashes, open_to_all, put_in_place, read_manifest, read_version
+from pgversus.builds.inspect import file_hashes, open_to_all, read_manifest, read_version
 from pgversus.builds.model import FROM_SOURCE, MANIFEST, Build, BuildInputs, Notify, NotifySteps, Order
 from pgversus.errors import BuildError
 from pgversus.host.commands import CLEAN_ENVIRONMENT, Program, kill_group
 from pgversus.host.directories import Cache, in_use, make_directory, unused
 from pgversus.host.identity import ServerUser
+from pgversus.host.on_disk import put_in_place
 from pgversus.host.permissions import copy_tree, give_tree, make_private, private_lock
 from pgversus.study.build_options import BuildSystem
 

@@ -1,6 +1,5 @@
 """Programs and files of a build: version, libraries, hashes."""
 
-import os
 import re
 import shutil
 from collections.abc import Mapping
@@ -136,15 +135,6 @@ def open_to_all(directory: Path) -> None:
         path.chmod(0o755 if is_open else 0o644)
 
 
-def put_in_place(made: Path, place: Path) -> None:
-    """Rename a file or directory once all of it is on disk: after a crash it is complete or absent."""
-    for path in (made, *made.rglob("*")):
-        if not path.is_symlink():
-            _write_to_disk(path)
-    made.rename(place)
-    _write_to_disk(place.parent)
-
-
 def file_hashes(directory: Path) -> dict[str, str]:
     """Return the SHA-256 of every file except the manifest, by relative path."""
     return {
@@ -158,11 +148,3 @@ def changed_files(directory: Path, known: Mapping[str, str]) -> list[str]:
     """Return the files that were removed, added or modified since the build was made."""
     now = file_hashes(directory)
     return sorted(name for name in {*known, *now} if known.get(name) != now.get(name))
-
-
-def _write_to_disk(path: Path) -> None:
-    opened = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)

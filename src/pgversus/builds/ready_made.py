@@ -18,7 +18,6 @@ from pgversus.builds.inspect import (
     file_hashes,
     missing_libraries,
     open_to_all,
-    put_in_place,
     read_manifest,
     read_version,
 )
@@ -28,6 +27,7 @@ from pgversus.errors import BuildError
 from pgversus.host.directories import Cache
 from pgversus.host.files import file_sha256
 from pgversus.host.identity import ServerUser
+from pgversus.host.on_disk import put_in_place
 from pgversus.host.permissions import private_lock
 from pgversus.study.servers import BuildFamily, Release, Version
 

@@ -19,7 +19,6 @@ from typing import IO
 import truststore
 from pydantic import TypeAdapter, ValidationError
 
-from pgversus.builds.inspect import put_in_place
 from pgversus.builds.model import NotifyBytes, SourceCode, SourceFacts
 from pgversus.builds.source_tree import is_tree
 from pgversus.builds.unpacking import ArchiveError, unpack
@@ -27,6 +26,7 @@ from pgversus.errors import BuildError
 from pgversus.host.directories import Cache
 from pgversus.host.files import file_sha256
 from pgversus.host.identity import ServerUser
+from pgversus.host.on_disk import put_in_place
 from pgversus.host.permissions import private_lock
 from pgversus.study.servers import Download
 

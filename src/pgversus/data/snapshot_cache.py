@@ -22,6 +22,7 @@ from pgversus.errors import HostError
 from pgversus.host.commands import run
 from pgversus.host.directories import Cache, make_directory
 from pgversus.host.files import TreeEntry, first_change, is_linked, manifest, take_tree
+from pgversus.host.on_disk import sync_to_disk
 from pgversus.host.permissions import PRIVATE_DIRECTORY, write_private
 from pgversus.postgres.cluster import make_home
 from pgversus.postgres.fingerprint import Fingerprint
@@ -211,9 +212,5 @@ def _renamed(directory: Path, place: Path) -> bool:
         if place.exists():
             return False
         raise
-    folder = os.open(place.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    sync_to_disk(place.parent)
     return True

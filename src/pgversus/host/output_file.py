@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from pgversus.errors import HostError
+from pgversus.host.on_disk import sync_to_disk
 
 _MOST_LINKS = 40
 # The limit of the Linux kernel (path_resolution(7)).
@@ -136,16 +137,8 @@ def _replace(target: Path, pieces: Iterable[bytes]) -> None:
                 os.fchmod(descriptor, stat.S_IMODE(state.st_mode))
             os.fsync(descriptor)
         part.replace(target)
-        _sync_directory(target.parent)
+        sync_to_disk(target.parent)
     finally:
         # Missing after success; removed after an error or an interruption.
         with suppress(OSError):
             part.unlink()
-
-
-def _sync_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -1,7 +1,6 @@
 """Writing results: each block is completely on disk before the next one begins."""
 
 import json
-import os
 import sqlite3
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from pgversus.host.directories import make_directory
+from pgversus.host.on_disk import sync_to_disk
 from pgversus.host.permissions import PRIVATE_DIRECTORY, write_private
 from pgversus.records.preparation import Preparation
 from pgversus.records.trials import Block, FailedTrial, Trial
@@ -62,7 +62,8 @@ class Results:
             write_private(part, "")
             _write_whole(part, study, contexts, facts or {})
             part.rename(folder / FILE_NAME)
-            _sync_directory(folder)
+            # The name of the file survives a power failure like its content.
+            sync_to_disk(folder)
         except OSError as error:
             raise unwritable(folder, error.strerror or error) from error
         except sqlite3.Error as error:
@@ -153,15 +154,6 @@ def _write_whole(file: Path, study: StudyMetadata, contexts: Sequence[Context], 
 
 def _sql(name: str) -> str:
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
-
-
-def _sync_directory(folder: Path) -> None:
-    """Sync the directory, so that the name of the file survives a power failure like its content."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _insert(database: sqlite3.Connection, rows: Iterable[Row]) -> None:

@@ -208,7 +208,7 @@ def test_a_block_is_stored_completely_or_not_at_all(tmp_path: Path) -> None:
     assert [block.number for block in read_results(tmp_path).contexts[0].blocks] == [1, 2]
 
 
-@pytest.mark.parametrize("moment", ["_insert", "_sync_directory"])
+@pytest.mark.parametrize("moment", ["_insert", "sync_to_disk"])
 def test_a_file_never_exists_without_its_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
     whole = getattr(results_module, moment)
 

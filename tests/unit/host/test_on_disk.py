@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pgversus.builds.inspect import put_in_place
+from pgversus.host.on_disk import put_in_place
 
 
 class Disk:
