@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from filelock import Timeout
@@ -98,19 +98,6 @@ def _with_context(lines: Sequence[str], index: int) -> list[str]:
     return shown
 
 
-@dataclass(eq=False)
-class CommandFailedError(Exception):
-    """A command of a build failed."""
-
-    step: str
-    """The step that failed."""
-    error: str
-
-    def __str__(self) -> str:
-        """Return the first error in its output."""
-        return self.error
-
-
 class BuildRunner:
     """Runs the commands of one build."""
 
@@ -135,17 +122,18 @@ class BuildRunner:
         self._steps = Steps(expected)
         self._progress = progress
 
-    def do(self, command: Command) -> None:
-        """Run one command to completion; CommandFailedError with its first error if it fails. It ends with pgversus."""
+    def do(self, command: Command) -> str:
+        """Run one command to completion and return its first error; empty if it succeeds. It ends with pgversus."""
         with self._log.open("a", encoding="utf-8", errors="replace") as log:
             log.write(f"$ {as_typed(command)}\n")
             log.flush()
             from_here = log.tell()
             exit_code = self._run(command, log.write)
-        if exit_code != 0:
-            with self._log.open(encoding="utf-8", errors="replace") as log:
-                log.seek(from_here)
-                raise CommandFailedError(command.step, first_error(log))
+        if exit_code == 0:
+            return ""
+        with self._log.open(encoding="utf-8", errors="replace") as log:
+            log.seek(from_here)
+            return first_error(log)
 
     def _run(self, command: Command, write: Callable[[str], int]) -> int:
         process = Program(
@@ -266,7 +254,7 @@ def _make(order: Order, scratch: Path, cache: Cache, user: ServerUser, notify: N
     for directory in (places.build, places.stage, scratch / _HOME, scratch / _TEMPORARY):
         make_private(user, directory)
     with _ccache_of(user, cache) as ccache:
-        resources = BuildRunner(
+        runner = BuildRunner(
             directory=places.build,
             environment=_environment(scratch, compiler, ccache),
             user=user,
@@ -275,16 +263,14 @@ def _make(order: Order, scratch: Path, cache: Cache, user: ServerUser, notify: N
             progress=lambda done, total: progress(order.label, done, total),
         )
         jobs = len(os.sched_getaffinity(0))
-        try:
-            for command in commands(places, made.options, made.manner, compiler=compiler, major=major, jobs=jobs):
-                resources.do(command)
-        except CommandFailedError as error:
-            raise _failed(order, error.step, str(error), _kept_log(order, scratch, cache)) from error
+        for command in commands(places, made.options, made.manner, compiler=compiler, major=major, jobs=jobs):
+            if problem := runner.do(command):
+                raise _failed(order, command.step, problem, scratch, cache)
     finished = scratch / "finished"
     try:
         copy_tree(places.stage / PREFIX.strip("/"), finished, user)
     except ValueError as error:
-        raise _failed(order, "copying the installed files", str(error), _kept_log(order, scratch, cache)) from error
+        raise _failed(order, "copying the installed files", str(error), scratch, cache) from error
     _finish(order, finished, scratch, cache, user)
 
 
@@ -380,14 +366,10 @@ def _files_to_compile(tree: Path, directories: tuple[str, ...]) -> int:
     return len({path for directory in directories for path in (tree / directory).rglob("*.c")})
 
 
-def _kept_log(order: Order, scratch: Path, cache: Cache) -> Path:
-    """Copy the log of a failed build to the cache and return its path."""
-    kept = cache.logs / f"{order.name}.log"
-    shutil.copyfile(scratch / _LOG, kept)
-    return kept
-
-
-def _failed(order: Order, step: str, words: str, log: Path) -> BuildError:
+def _failed(order: Order, step: str, words: str, scratch: Path, cache: Cache) -> BuildError:
+    """Copy the log of a failed build to the cache and return the error that refers to it."""
+    log = cache.logs / f"{order.name}.log"
+    shutil.copyfile(scratch / _LOG, log)
     return BuildError(
         f"{order.label} could not be built",
         slug="build-failed",
