@@ -25,7 +25,7 @@ from pgversus.builds.build_commands import (
     with_ccache,
 )
 from pgversus.builds.debian import released_version
-from pgversus.builds.inspect import file_hashes, open_to_all, read_manifest, read_version
+from pgversus.builds.inspect import complete_build, file_hashes, open_to_all, read_version
 from pgversus.builds.model import FROM_SOURCE, MANIFEST, Build, BuildInputs, Notify, NotifySteps, Order
 from pgversus.errors import BuildError
 from pgversus.host.commands import CLEAN_ENVIRONMENT, Program, kill_group
@@ -171,17 +171,8 @@ _LOG, _HOME, _TEMPORARY = "build.log", "home", "tmp"
 
 def built(cache: Cache, name: str) -> Build | None:
     """Return the build of this name if it is complete in the cache, else None."""
-    directory = cache.builds / name
-    manifest = read_manifest(directory)
-    if manifest is None or manifest.made_from is None:
-        return None
-    return Build(
-        version=manifest.version,
-        bin_directory=directory / manifest.bin,
-        origin=FROM_SOURCE,
-        sha256=manifest.sha256,
-        made_from=manifest.made_from,
-    )
+    found = complete_build(cache.builds / name, FROM_SOURCE)
+    return None if found is None or found.made_from is None else found
 
 
 def build(order: Order, cache: Cache, user: ServerUser, notify: Notify, progress: NotifySteps) -> Build:

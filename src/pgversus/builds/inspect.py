@@ -47,7 +47,7 @@ def check_bin_directory(directory: Path, user: ServerUser) -> None:
         )
 
 
-def read_version(bin_directory: Path, user: ServerUser | None) -> str:
+def read_version(bin_directory: Path, user: ServerUser) -> str:
     """Return the output of `postgres --version`, run as the servers' user; BuildError if it cannot be run."""
     program = bin_directory / "postgres"
     try:
@@ -60,11 +60,8 @@ def read_version(bin_directory: Path, user: ServerUser | None) -> str:
     return match[1].strip()
 
 
-def missing_libraries(bin_directory: Path, user: ServerUser | None = None) -> tuple[str, ...]:
-    """Return the names of shared libraries that postgres requires and this host lacks; empty without ldd.
-
-    user: the user to run ldd as, None for the current one.
-    """
+def missing_libraries(bin_directory: Path, user: ServerUser) -> tuple[str, ...]:
+    """Return the names of shared libraries that postgres requires and this host lacks; empty without ldd."""
     return tuple(sorted({line.split()[0] for line in _ldd(bin_directory, user) if "not found" in line}))
 
 
@@ -78,15 +75,15 @@ def linked_libraries(bin_directory: Path, user: ServerUser) -> frozenset[str]:
     return frozenset(name for name in names if not _C_LIBRARY.match(name))
 
 
-def _ldd(bin_directory: Path, user: ServerUser | None) -> list[str]:
+def _ldd(bin_directory: Path, user: ServerUser) -> list[str]:
     if shutil.which("ldd") is None:
         return []
     # As the given user, since ldd may run the program itself, through the loader that it specifies.
     return run(["ldd", str(bin_directory / "postgres")], user=user, directory=Path("/")).stdout.splitlines()
 
 
-def _cannot_run(program: Path, user: ServerUser | None, words: str) -> BuildError:
-    name = f'user "{user.name}"' if user else "you"
+def _cannot_run(program: Path, user: ServerUser, words: str) -> BuildError:
+    name = f'user "{user.name}"'
     return BuildError(
         f"postgres cannot be run as {name}",
         slug="build-cannot-run",
@@ -123,6 +120,20 @@ def read_manifest(directory: Path) -> Manifest | None:
     programs = PurePath(found.bin)
     # Never run programs outside of the build; no path contains a null byte.
     return None if programs.is_absolute() or ".." in programs.parts or "\0" in found.bin else found
+
+
+def complete_build(directory: Path, origin: str) -> Build | None:
+    """Return the build in a directory of the cache; None if it is missing or incomplete."""
+    manifest = read_manifest(directory)
+    if manifest is None:
+        return None
+    return Build(
+        version=manifest.version,
+        bin_directory=directory / manifest.bin,
+        origin=origin,
+        sha256=manifest.sha256,
+        made_from=manifest.made_from,
+    )
 
 
 def open_to_all(directory: Path) -> None:

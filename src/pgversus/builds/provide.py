@@ -52,27 +52,19 @@ def provide(
     manner: how to build from source. compilers: the compilers of earlier builds.
     BuildError if a version is unavailable, a path contains neither a server nor source, or a build fails.
     """
-    normalised = [normalised_name(name) for name in names]
-    meant = _from_one_family(normalised)
+    meant = _from_one_family([normalised_name(name) for name in names])
     releases = [name for name in meant if isinstance(name, Release)]
     # Quick checks that may fail come before steps that take minutes.
     here = local_orders([name for name in meant if isinstance(name, SourceBuild)], manner, cache, user, compilers)
-    own = {name: inspect_bin_directory(Path(name.path), user) for name in meant if isinstance(name, LocalPath)}
-    ready_made = iter(_provide_releases(releases, cache, user, notify, progress.fetching)) if releases else iter(())
+    found: dict[ServerName, Build] = {
+        name: inspect_bin_directory(Path(name.path), user) for name in meant if isinstance(name, LocalPath)
+    }
+    if releases:
+        found |= zip(releases, _provide_releases(releases, cache, user, notify, progress.fetching), strict=True)
     orders = fetched_orders(here, manner, cache, user, notify, progress.fetching, compilers)
-    built = {name: build(order, cache, user, notify, progress.building) for name, order in orders.items()}
-    result: list[Build | None] = []
-    for name in meant:
-        match name:
-            case Release():
-                result.append(next(ready_made))
-            case LocalPath():
-                result.append(own[name])
-            case SourceBuild():
-                result.append(built[name])
-            case RunningServer():
-                result.append(None)
-    return tuple(result)
+    found |= {name: build(order, cache, user, notify, progress.building) for name, order in orders.items()}
+    # None for an external server.
+    return tuple(found.get(name) for name in meant)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +86,7 @@ def available_builds(
     manner: BuildManner,
     cache: Cache,
     user: ServerUser,
-    compilers: Mapping[ServerName, str] = _TODAYS,
+    compilers: Mapping[ServerName, str],
     *,
     asks_named: bool,
 ) -> AvailableBuilds:
@@ -274,7 +266,9 @@ class CachedBuild:
 @contextmanager
 def using_builds(builds: Iterable[Build | None], cache: Cache) -> Iterator[None]:
     """Protect builds from removal from the cache; OSError if one has just been removed."""
-    directories = {cache.builds / name for build in builds if build is not None if (name := _name_in(cache, build))}
+    # A bin directory of the user is elsewhere.
+    paths = [one.bin_directory for one in builds if one is not None and one.bin_directory.is_relative_to(cache.builds)]
+    directories = {cache.builds / path.relative_to(cache.builds).parts[0] for path in paths}
     with in_use(sorted(directories)):
         for directory in directories:
             os.utime(directory / MANIFEST)
@@ -288,7 +282,7 @@ def cached_builds(cache: Cache) -> list[CachedBuild]:
             directory=directory,
             size_bytes=_size(directory),
             last_used=_last_used(directory),
-            built=built(cache, directory.name) if directory.name.startswith(f"{FROM_SOURCE}-") else None,
+            built=built(cache, directory.name),
         )
         for directory in sorted(cache.builds.iterdir())
         if directory.is_dir()
@@ -306,13 +300,6 @@ def remove_build(build: CachedBuild, cache: Cache) -> bool:
             return is_free
     except Timeout:
         return False
-
-
-def _name_in(cache: Cache, build: Build) -> str | None:
-    """Return the name of a cached build; None for a directory of the user."""
-    if not build.bin_directory.is_relative_to(cache.builds):
-        return None
-    return build.bin_directory.relative_to(cache.builds).parts[0]
 
 
 def _size(directory: Path) -> int:

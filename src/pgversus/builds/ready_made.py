@@ -15,10 +15,10 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from pgversus.builds.families import SOURCES, RegistryError, known_checksum
 from pgversus.builds.inspect import (
+    complete_build,
     file_hashes,
     missing_libraries,
     open_to_all,
-    read_manifest,
     read_version,
 )
 from pgversus.builds.model import MANIFEST, Build, FamilyOffer, NotifyBytes
@@ -241,16 +241,7 @@ class MissingLibrariesError(Exception):
 
 def installed(cache: Cache, choice: Choice) -> Build | None:
     """Return the build if it is complete in the cache, else None."""
-    directory = _place(cache, choice)
-    manifest = read_manifest(directory)
-    if manifest is None:
-        return None
-    return Build(
-        version=manifest.version,
-        bin_directory=directory / manifest.bin,
-        origin=choice.family.value,
-        sha256=manifest.sha256,
-    )
+    return complete_build(_place(cache, choice), choice.family.value)
 
 
 def install(cache: Cache, choice: Choice, user: ServerUser, progress: NotifyBytes) -> Build:
