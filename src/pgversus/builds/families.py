@@ -70,8 +70,7 @@ class WheelRegistry:
 
     def versions(self, scratch: Path) -> tuple[Version, ...]:
         """Return all available versions in ascending order."""
-        del scratch
-        output = _ask([*_PIP, "index", "versions", "--json", *self._FOR_PYTHON, self._PACKAGE])
+        output = _watch([*_PIP, "index", "versions", "--json", *self._FOR_PYTHON, self._PACKAGE], scratch)
         return _ascending(_answer(_LISTED_BY_PIP, output).versions)
 
     def fetch(self, version: Version, staging: Path, progress: NotifyBytes) -> Artifact:
@@ -98,7 +97,7 @@ class ZonkyRegistry:
 
     def versions(self, scratch: Path) -> tuple[Version, ...]:
         """Return all available versions in ascending order."""
-        return _ascending(_answer(_LISTED_BY_ZONKY, _ask([*_ZONKY, "list", str(scratch)])))
+        return _ascending(_answer(_LISTED_BY_ZONKY, _watch([*_ZONKY, "list", str(scratch)], scratch)))
 
     def fetch(self, version: Version, staging: Path, progress: NotifyBytes) -> Artifact:
         """Fetch the jar of a version and its published checksum; the client only warns of a mismatch."""
@@ -159,11 +158,7 @@ def _answer(form: TypeAdapter[T], output: str) -> T:
         raise RegistryError("its client printed malformed output") from error
 
 
-def _ask(arguments: Sequence[str]) -> str:
-    return _watch(arguments, None, lambda _: None)
-
-
-def _watch(arguments: Sequence[str], staging: Path | None, progress: Callable[[int], None]) -> str:
+def _watch(arguments: Sequence[str], staging: Path, progress: Callable[[int], None] = lambda _: None) -> str:
     """Run a registry's client and return its output, reporting the size of its staging directory meanwhile.
 
     The client ends with pgversus, even after kill -9. RegistryError with its message if it fails, or if it exceeds the
@@ -186,10 +181,9 @@ def _watch(arguments: Sequence[str], staging: Path | None, progress: Callable[[i
                 stdout, stderr = process.communicate(timeout=_POLL_S)
                 break
             except subprocess.TimeoutExpired:
-                size = 0 if staging is None else _size_of(staging)
+                size = _size_of(staging)
                 _check_bounds(size, ends_at)
-                if staging is not None:
-                    progress(size)
+                progress(size)
     except BaseException:
         kill_group(process)
         process.communicate()

@@ -45,7 +45,6 @@ class _List:
 
 _LIST = TypeAdapter(_List)
 _FRESH_S = 24 * 3600.0
-_SCRATCH = "index-"
 
 
 def offers(index: Path, *, must_be_fresh: bool = False) -> tuple[FamilyOffer, ...]:
@@ -63,7 +62,7 @@ def _offer(index: Path, family: BuildFamily, *, must_be_fresh: bool) -> FamilyOf
     if kept is not None and kept.age_s < _FRESH_S and not must_be_fresh:
         return kept
     try:
-        with _scratch_file(index) as scratch:
+        with private_lock(index / "fetch.lock"), _scratch(index, "index-") as scratch:
             versions = SOURCES[family].versions(scratch)
             _write(file, versions, scratch)
     except RegistryError as error:
@@ -75,13 +74,12 @@ def _offer(index: Path, family: BuildFamily, *, must_be_fresh: bool) -> FamilyOf
 
 
 @contextmanager
-def _scratch_file(index: Path) -> Iterator[Path]:
-    """Yield a directory for one fetch at a time, after removing the remains of killed ones."""
-    with private_lock(index / "fetch.lock"):
-        for old in index.glob(f"{_SCRATCH}*"):
-            shutil.rmtree(old, ignore_errors=True)
-        with tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=index) as directory:
-            yield Path(directory)
+def _scratch(parent: Path, prefix: str) -> Iterator[Path]:
+    """Yield a new directory after removing the remains of killed processes; the caller holds a lock."""
+    for old in parent.glob(f"{prefix}*"):
+        shutil.rmtree(old, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=parent) as directory:
+        yield Path(directory)
 
 
 def _read(file: Path, family: BuildFamily) -> FamilyOffer | None:
@@ -254,7 +252,9 @@ def install(cache: Cache, choice: Choice, user: ServerUser, progress: NotifyByte
     with private_lock(cache.staging / f"{_name(choice)}.lock"):
         build = installed(cache, choice)
         if build is None:
-            with _scratch(cache, choice) as scratch:
+            with _scratch(cache.staging, f"{_name(choice)}-") as scratch:
+                # Open to the user that runs the unpacked programs.
+                scratch.chmod(0o755)
                 _install(cache, choice, scratch, user, progress)
             build = installed(cache, choice)
     if build is None:
@@ -297,17 +297,6 @@ def _install(cache: Cache, choice: Choice, scratch: Path, user: ServerUser, prog
     place = _place(cache, choice)
     shutil.rmtree(place, ignore_errors=True)
     put_in_place(unpacked, place)
-
-
-@contextmanager
-def _scratch(cache: Cache, choice: Choice) -> Iterator[Path]:
-    """Yield a staging directory for this build, after removing the remains of killed downloads."""
-    for old in cache.staging.glob(f"{_name(choice)}-*"):
-        shutil.rmtree(old, ignore_errors=True)
-    with tempfile.TemporaryDirectory(prefix=f"{_name(choice)}-", dir=cache.staging) as directory:
-        # Open to the user that runs the unpacked programs.
-        Path(directory).chmod(0o755)
-        yield Path(directory)
 
 
 def _name(choice: Choice) -> str:

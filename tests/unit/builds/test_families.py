@@ -17,7 +17,12 @@ from pgversus.study.servers import Version
 
 # A client that starts a child process, as some do.
 CLIENT = 'sleep 60 & echo "$$ $!" > "$0.part"; mv "$0.part" "$0"; wait'
-PROGRAM = "import sys; from pgversus.builds.families import _watch; _watch(sys.argv[1:], None, print)"
+PROGRAM = """
+import sys
+from pathlib import Path
+from pgversus.builds.families import _watch
+_watch(sys.argv[1:], Path(sys.argv[-1]).parent)
+"""
 
 
 def waited_for(note: Path) -> list[int]:
@@ -61,17 +66,17 @@ def test_a_client_ends_with_pgversus(tmp_path: Path, number: signal.Signals) -> 
         os.kill(started, signal.SIGKILL)
 
 
-def test_a_client_that_hangs_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_that_hangs_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_LONGEST_S", 0.3)
     with pytest.raises(RegistryError, match="did not finish within"):
-        module._watch(["/bin/sleep", "60"], None, lambda _: None)
+        module._watch(["/bin/sleep", "60"], tmp_path)
 
 
 def test_a_client_that_downloads_too_much_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MOST_BYTES", 1 << 20)
     command = ["/bin/sh", "-c", 'head -c 3000000 /dev/zero > "$0"; sleep 60', str(tmp_path / "jar")]
     with pytest.raises(RegistryError, match="more than 1 MB"):
-        module._watch(command, tmp_path, lambda _: None)
+        module._watch(command, tmp_path)
 
 
 def printing(monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
