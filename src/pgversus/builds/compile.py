@@ -24,7 +24,6 @@ from pgversus.builds.build_commands import (
     compiler_of,
     with_ccache,
 )
-from pgversus.builds.debian import released_version
 from pgversus.builds.inspect import complete_build, file_hashes, open_to_all, read_version
 from pgversus.builds.model import FROM_SOURCE, MANIFEST, Build, BuildInputs, Notify, NotifySteps, Order
 from pgversus.errors import BuildError
@@ -34,6 +33,7 @@ from pgversus.host.identity import ServerUser
 from pgversus.host.on_disk import put_in_place
 from pgversus.host.permissions import copy_tree, give_tree, make_private, private_lock
 from pgversus.study.build_options import BuildSystem
+from pgversus.study.servers import released_version
 
 _OF_NINJA = re.compile(r"^\[(\d+)/(\d+)\]")
 _COMPILED = re.compile(r"(?:^|\s)-c\s+(?:-o\s+\S+\s+)?\S+\.c\b|\s-o\s+\S+\.o(?:\s|$)")

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pgversus.host.commands import CLEAN_ENVIRONMENT, Finished, run
-from pgversus.study.servers import Release, Version
+from pgversus.study.servers import Release, Version, released_version
 
 _SUITES = {
     "debian": {13: ("bullseye",), 15: ("bookworm",), 17: ("trixie",), 18: ("forky", "sid")},
@@ -19,12 +19,12 @@ _SUITES = {
 }
 """Suites by ID in os-release and major version; the host's own suites are tried as well."""
 _FORMERLY_LISTED = {
-    (13, 16): "c9cbbb6129f02328204828066bb3785c00a85c8ca8fd329c2a8a53c1f5cd8865",
-    (15, 18): "11df0df97fe3ea4ba9a791faaf39cee1d2fe571e78885b5b55d8517d27c323b4",
-    (17, 11): "dd27f2b3c59e73ed14aa3324901242bf69a032a6347805f274e6260322d42979",
-    (18, 6): "555610c24d53e4316da5b7d3fc25c279d96856d5e0e23ee308c328c5fa881d9f",
+    Version(major=13, minor=16): "c9cbbb6129f02328204828066bb3785c00a85c8ca8fd329c2a8a53c1f5cd8865",
+    Version(major=15, minor=18): "11df0df97fe3ea4ba9a791faaf39cee1d2fe571e78885b5b55d8517d27c323b4",
+    Version(major=17, minor=11): "dd27f2b3c59e73ed14aa3324901242bf69a032a6347805f274e6260322d42979",
+    Version(major=18, minor=6): "555610c24d53e4316da5b7d3fc25c279d96856d5e0e23ee308c328c5fa881d9f",
 }
-"""SHA-256 of tarballs by major and minor, from Debian's signed indexes of 2026. An index lists only the newest version,
+"""SHA-256 of tarballs, from Debian's signed indexes of 2026. An index lists only the newest version,
 which a mirror may receive later than the index, while it still has the previous one."""
 _HELPER = "/usr/lib/apt/apt-helper"
 _OS_RELEASE = Path("/etc/os-release")
@@ -53,11 +53,11 @@ def debian_archive(release: Release, directory: Path) -> tuple[Path, str]:
             return _of_suite(release, stanza, suite, directory)
         except AptError as error:
             problems.append(f"{suite}: {error}")
-    for minor in _minors_formerly_listed(release):
+    for version in sorted(filter(release.admits, _FORMERLY_LISTED), reverse=True):
         try:
-            return _formerly_listed(release.major, minor, stanza, directory)
+            return _formerly_listed(version, stanza, directory)
         except AptError as error:
-            problems.append(f"{release.major}.{minor}: {error}")
+            problems.append(f"{version}: {error}")
     raise AptError("; ".join(problems))
 
 
@@ -83,21 +83,15 @@ def _of_suite(release: Release, stanza: dict[str, str], suite: str, directory: P
     return archives[0], newest
 
 
-def _minors_formerly_listed(release: Release) -> list[int]:
-    """Return the minors of a release with known hashes, newest first."""
-    minors = (minor for major, minor in _FORMERLY_LISTED if major == release.major)
-    return sorted((minor for minor in minors if release.minor in (None, minor)), reverse=True)
-
-
-def _formerly_listed(major: int, minor: int, stanza: dict[str, str], directory: Path) -> tuple[Path, str]:
-    package, version = f"postgresql-{major}", f"{major}.{minor}"
+def _formerly_listed(version: Version, stanza: dict[str, str], directory: Path) -> tuple[Path, str]:
+    package = f"postgresql-{version.major}"
     name = f"{package}_{version}.orig.tar.bz2"
     address = f"{stanza['URIs'].split()[0].rstrip('/')}/pool/main/p/{package}/{name}"
     directory.mkdir(parents=True, exist_ok=True)
-    checked = f"SHA256:{_FORMERLY_LISTED[major, minor]}"
+    checked = f"SHA256:{_FORMERLY_LISTED[version]}"
     options = ["-qq", "-oAPT::Sandbox::User="]
     _apt([_HELPER, *options, "download-file", address, str(directory / name), checked], directory)
-    return directory / name, version
+    return directory / name, str(version)
 
 
 def _own_directories(home: Path) -> list[str]:
@@ -193,12 +187,6 @@ def _release(name: str) -> str:
 def _admits(release: Release, text: str) -> bool:
     version = released_version(text)
     return version is not None and release.admits(version)
-
-
-def released_version(text: str) -> Version | None:
-    """Return the version, e.g. 17.11 for `17.11-0+deb13u1`; None for pre-releases such as `19~beta2-1`."""
-    match = re.match(r"(?:\d+:)?(\d+)\.(\d+)(?![\d.~])", text)
-    return Version(major=int(match[1]), minor=int(match[2])) if match else None
 
 
 def _key(text: str) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pgversus.builds.build_commands import check_tools, compiler_version
 from pgversus.builds.compile import built
-from pgversus.builds.debian import AptError, debian_archive, released_version
+from pgversus.builds.debian import AptError, debian_archive
 from pgversus.builds.model import Notify, NotifyBytes, Order, SourceCode, order_of
 from pgversus.builds.source_tree import commit_source, is_tree, no_tree, tree_source
 from pgversus.builds.tarballs import (
@@ -33,7 +33,16 @@ from pgversus.host.files import file_sha256
 from pgversus.host.identity import ServerUser
 from pgversus.host.permissions import private_lock
 from pgversus.study.build_options import BuildManner, BuildSystem
-from pgversus.study.servers import Checkout, Download, LocalPath, Release, ServerName, SourceBuild, Version
+from pgversus.study.servers import (
+    Checkout,
+    Download,
+    LocalPath,
+    Release,
+    ServerName,
+    SourceBuild,
+    Version,
+    released_version,
+)
 
 
 def normalised_name(name: ServerName) -> ServerName:

@@ -34,6 +34,12 @@ class Version:
         return f"{self.major}.{self.minor}"
 
 
+def released_version(text: str) -> Version | None:
+    """Return the version, e.g. 17.11 for `17.11-0+deb13u1`; None for pre-releases such as `19~beta2-1`."""
+    match = re.match(r"(?:\d+:)?(\d+)\.(\d+)(?![\d.~])", text)
+    return Version(major=int(match[1]), minor=int(match[2])) if match else None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
     """A released version that pgversus fetches; without a minor, the newest one."""

@@ -1,4 +1,4 @@
-"""The package source given to apt, the suites queried, and the versions that are releases."""
+"""The package source given to apt, and the suites queried."""
 
 import textwrap
 from pathlib import Path
@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from pgversus.builds import debian as module
-from pgversus.builds.debian import AptError, _first_stanza, _key, _suites_of, debian_archive, released_version
-from pgversus.study.servers import Release, Version
+from pgversus.builds.debian import AptError, _first_stanza, _key, _suites_of, debian_archive
+from pgversus.study.servers import Release
 
 DEB822 = """
 # Written by the installer.
@@ -116,24 +116,6 @@ def test_known_suites_are_queried_before_the_hosts_own(
     if os_release is not None:
         (lists / "os-release").write_text(os_release)
     assert _suites_of(major, {"Suites": "bookworm bookworm-updates"}) == suites
-
-
-@pytest.mark.parametrize(
-    ("text", "version"),
-    [
-        ("17.11-0+deb13u1", (17, 11)),
-        ("17.11", (17, 11)),
-        ("1:16.4-1ubuntu2", (16, 4)),
-        ("15.8-1.pgdg120+1", (15, 8)),
-        ("19~beta2-1", None),
-        ("17.0~rc1-1", None),
-        ("9.6.24-1", None),
-        ("17", None),
-        ("", None),
-    ],
-)
-def test_pre_releases_are_not_versions(text: str, version: tuple[int, int] | None) -> None:
-    assert released_version(text) == (version and Version(major=version[0], minor=version[1]))
 
 
 def test_package_versions_are_compared_by_number() -> None:

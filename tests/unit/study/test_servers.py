@@ -21,6 +21,7 @@ from pgversus.study.servers import (
     name_in_full,
     parse_server,
     parse_to_build,
+    released_version,
 )
 
 SEVENTEEN = Release(major=17, minor=None)
@@ -396,3 +397,21 @@ def test_a_compiler_with_shell_syntax_is_rejected(compiler: str) -> None:
 @pytest.mark.parametrize("compiler", ["g++-13", "clang -m64", "/opt/bin/gcc-14", "ccache gcc", "gcc -I/x --sysroot=/y"])
 def test_a_compiler_may_have_options(compiler: str) -> None:
     assert parse_server(f"17+cc={compiler}") == built(SEVENTEEN, compiler=compiler)
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        ("17.11-0+deb13u1", (17, 11)),
+        ("17.11", (17, 11)),
+        ("1:16.4-1ubuntu2", (16, 4)),
+        ("15.8-1.pgdg120+1", (15, 8)),
+        ("19~beta2-1", None),
+        ("17.0~rc1-1", None),
+        ("9.6.24-1", None),
+        ("17", None),
+        ("", None),
+    ],
+)
+def test_pre_releases_are_not_versions(text: str, version: tuple[int, int] | None) -> None:
+    assert released_version(text) == (version and Version(major=version[0], minor=version[1]))
