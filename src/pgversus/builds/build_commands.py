@@ -28,7 +28,6 @@ FORM = 1
 PREFIX = "/pgversus"
 """The configured prefix, the same wherever a build is stored."""
 _BESIDE_BIN = "-Wl,-rpath,'$ORIGIN/../lib'"
-_USUAL_OPTIMIZATION = "-O2"
 
 # The parts that a comparison requires, in order of dependency: the server and the modules that it loads, initdb, and
 # extensions for inspecting a server. psql and pgbench come with pgversus.
@@ -59,10 +58,10 @@ _OF_OPTIONS = {
     "with-python": "src/pl/plpython",
     "with-tcl": "src/pl/tcl",
 }
-_ALSO_FOR_THESE = ("src/fe_utils",)
 # Compiled as dependencies of the directories above.
-_LIBRARIES = {"icu": "icu", "lz4": "lz4", "zstd": "zstd", "openssl": "ssl", "libxml": "libxml", "zlib": "zlib"}
-"""Optional libraries of a full build: name in configure, name in meson."""
+_ALSO_FOR_THESE = ("src/fe_utils",)
+_LIBRARIES = ("icu", "lz4", "zstd", "openssl", "libxml", "zlib")
+"""Optional libraries of a full build."""
 _AS_MESON = {"openssl": "ssl", "perl": "plperl", "python": "plpython", "tcl": "pltcl"}
 _FIRST_MAJOR_WITH = {"lz4": 14, "zstd": 15}
 
@@ -145,8 +144,12 @@ def _choices_of_configure(manner: BuildManner, major: int) -> list[str]:
     if manner.profile is BuildProfile.MINIMAL:
         return ["--without-icu", "--without-readline", "--without-zlib"]
     # readline is used by psql only; zlib is enabled by default.
-    libraries = [name for name in _LIBRARIES if name != "zlib" and major >= _FIRST_MAJOR_WITH.get(name, 0)]
-    return ["--without-readline", *(f"--with-{name}" for name in libraries)]
+    return ["--without-readline", *(f"--with-{name}" for name in _libraries(major) if name != "zlib")]
+
+
+def _libraries(major: int) -> list[str]:
+    """Return the optional libraries that a full build of this major can use."""
+    return [name for name in _LIBRARIES if major >= _FIRST_MAJOR_WITH.get(name, 0)]
 
 
 def _options_of_configure(options: BuildOptions) -> list[str]:
@@ -163,8 +166,7 @@ def _options_of_configure(options: BuildOptions) -> list[str]:
 def _with_meson(
     places: BuildDirectories, options: BuildOptions, manner: BuildManner, compiler: str, major: int, jobs: int
 ) -> Iterator[Command]:
-    is_full = manner.profile is BuildProfile.FULL
-    libraries = [name for name in _LIBRARIES if major >= _FIRST_MAJOR_WITH.get(name, 0)] if is_full else []
+    libraries = _libraries(major) if manner.profile is BuildProfile.FULL else []
     yield Command(
         step="configuring",
         arguments=(
@@ -184,7 +186,7 @@ def _with_meson(
             f"-Dwal_blocksize={options.wal_block_size_kb}",
             f"-Dcassert={str(options.cassert).lower()}",
             f"-Dc_link_args={_BESIDE_BIN.replace(chr(39), '')}",
-            *(f"-D{_LIBRARIES[name]}={'openssl' if name == 'openssl' else 'enabled'}" for name in libraries),
+            *(_as_meson_has_it(f"with-{name}") for name in libraries),
             *(_as_meson_has_it(word) for word in options.handed_on),
         ),
         environment={"CC": compiler},
@@ -270,7 +272,7 @@ def compiler_version(options: BuildOptions, user: ServerUser) -> str:
     user: the user that builds.
     """
     words = compiler_of(options).split()
-    if not words or not _is_there(words[0], user):
+    if not _is_there(words[0], user):
         return compiler_of(options)
     finished = run([*words, "--version"], user=user)
     lines = finished.stdout.splitlines()
@@ -317,7 +319,7 @@ def with_ccache(directory: Path, compiler: str) -> Mapping[str, str]:
 
 
 def _compiler_need(options: BuildOptions) -> _Need:
-    name = compiler_of(options).split()[0] if compiler_of(options).split() else USUAL_COMPILER
+    name = compiler_of(options).split()[0]
     return _Need(name=name, debian=name, fedora=name)
 
 
