@@ -249,14 +249,14 @@ _OF_SYSTEM = {
     ),
 }
 _C_LIBRARY = _Need(name="stdio.h", debian="libc6-dev", fedora="glibc-devel")
-_OF_FULL = (
-    _Need(name="unicode/ucol.h", debian="libicu-dev", fedora="libicu-devel"),
-    _Need(name="lz4.h", debian="liblz4-dev", fedora="lz4-devel"),
-    _Need(name="zstd.h", debian="libzstd-dev", fedora="libzstd-devel"),
-    _Need(name="openssl/ssl.h", debian="libssl-dev", fedora="openssl-devel"),
-    _Need(name="libxml2/libxml/parser.h", debian="libxml2-dev", fedora="libxml2-devel"),
-    _Need(name="zlib.h", debian="zlib1g-dev", fedora="zlib-devel"),
-)
+_OF_LIBRARIES = {
+    "icu": _Need(name="unicode/ucol.h", debian="libicu-dev", fedora="libicu-devel"),
+    "lz4": _Need(name="lz4.h", debian="liblz4-dev", fedora="lz4-devel"),
+    "zstd": _Need(name="zstd.h", debian="libzstd-dev", fedora="libzstd-devel"),
+    "openssl": _Need(name="openssl/ssl.h", debian="libssl-dev", fedora="openssl-devel"),
+    "libxml": _Need(name="libxml2/libxml/parser.h", debian="libxml2-dev", fedora="libxml2-devel"),
+    "zlib": _Need(name="zlib.h", debian="zlib1g-dev", fedora="zlib-devel"),
+}
 _PKG_CONFIG = _Need(name="pkg-config", debian="pkg-config", fedora="pkgconf-pkg-config")
 _MANAGERS = {"apt-get": "apt-get install", "dnf": "dnf install", "zypper": "zypper install"}
 
@@ -280,11 +280,17 @@ def compiler_version(options: BuildOptions, user: ServerUser) -> str:
 
 
 def check_tools(
-    options: Iterable[BuildOptions], manner: BuildManner, systems: Iterable[BuildSystem], user: ServerUser
+    options: Iterable[BuildOptions],
+    manner: BuildManner,
+    systems: Iterable[BuildSystem],
+    user: ServerUser,
+    *,
+    newest_major: int,
 ) -> None:
     """Raise a BuildError that lists all missing programs and headers with their packages, if there are any.
 
     user: the user that builds; programs that this user may not run count as missing.
+    newest_major: of the sources to build, since older ones use fewer libraries.
     """
     distinct = list(dict.fromkeys(options))
     programs = [_compiler_need(one) for one in distinct] + list(_COMMON)
@@ -292,7 +298,7 @@ def check_tools(
     headers: Sequence[_Need] = (_C_LIBRARY,)
     if manner.profile is BuildProfile.FULL:
         programs.append(_PKG_CONFIG)
-        headers = (_C_LIBRARY, *_OF_FULL)
+        headers = (_C_LIBRARY, *(_OF_LIBRARIES[name] for name in _libraries(newest_major)))
     missing = [need for need in dict.fromkeys(programs) if not _is_there(need.name, user)]
     compiler = compiler_of(distinct[0])
     if _is_there(compiler.split()[0], user):

@@ -166,6 +166,8 @@ _VERSION_IN = {
     "configure.in": re.compile(r"AC_INIT\(\[PostgreSQL\], \[(\d+)"),
     "meson.build": re.compile(r"^\s*version: '(\d+)", re.MULTILINE),
 }
+RECENT_MAJOR = 99
+"""Assumed for a source of unknown version."""
 _LOG, _HOME, _TEMPORARY = "build.log", "home", "tmp"
 
 
@@ -239,7 +241,7 @@ def _make(order: Order, scratch: Path, cache: Cache, user: ServerUser, notify: N
     order.source.lay_out(places.tree, user)
     system = made.manner.system or BuildSystem.CONFIGURE
     _check_system(order, places.tree, system)
-    major, expected = _major_of(places.tree), _files_to_compile(places.tree, compiled_directories(made.manner))
+    major, expected = major_of(places.tree), _files_to_compile(places.tree, compiled_directories(made.manner))
     # From here on the tree belongs to the user that builds, and its contents are untrusted.
     give_tree(user, places.tree)
     for directory in (places.build, places.stage, scratch / _HOME, scratch / _TEMPORARY):
@@ -343,13 +345,13 @@ def _check_system(order: Order, tree: Path, system: BuildSystem) -> None:
         )
 
 
-def _major_of(tree: Path) -> int:
+def major_of(tree: Path) -> int:
+    """Return the major version of a source tree; RECENT_MAJOR if its files have an unknown format."""
     for name, pattern in _VERSION_IN.items():
         file = tree / name
         if file.is_file() and (match := pattern.search(file.read_text(encoding="utf-8", errors="replace"))):
             return int(match[1])
-    # An unknown format: assume a recent version.
-    return 99
+    return RECENT_MAJOR
 
 
 def _files_to_compile(tree: Path, directories: tuple[str, ...]) -> int:

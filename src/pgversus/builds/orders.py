@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pgversus.builds.build_commands import check_tools, compiler_version
-from pgversus.builds.compile import built
+from pgversus.builds.compile import RECENT_MAJOR, built, major_of
 from pgversus.builds.debian import AptError, debian_archive
 from pgversus.builds.model import Notify, NotifyBytes, Order, SourceCode, order_of
 from pgversus.builds.source_tree import commit_source, is_tree, no_tree, tree_source
@@ -117,8 +117,24 @@ def _check_tools(
     if lacking:
         # A missing source is a release or a tarball of one, which can be built with configure.
         systems = [order.made_from.manner.system if order is not None else manner.system for _, order in lacking]
-        options = [name.options for name, _ in lacking]
-        check_tools(options, manner, [system or BuildSystem.CONFIGURE for system in systems], user)
+        check_tools(
+            [name.options for name, _ in lacking],
+            manner,
+            [system or BuildSystem.CONFIGURE for system in systems],
+            user,
+            newest_major=max(_major_of(name) for name, _ in lacking),
+        )
+
+
+def _major_of(name: SourceBuild) -> int:
+    """Return the major version of a server's source; a recent one if it is unknown before unpacking."""
+    match name.source:
+        case Release(major=major):
+            return major
+        case LocalPath(path=path):
+            return major_of(Path(path))
+        case Checkout() | Download():
+            return RECENT_MAJOR
 
 
 def _source_here(name: SourceBuild, cache: Cache) -> SourceCode | None:

@@ -12,11 +12,12 @@ from pgversus.builds.model import MANIFEST, BuildInputs, Order
 from pgversus.builds.orders import fetched_orders, local_orders
 from pgversus.errors import BuildError
 from pgversus.host.directories import Cache
-from pgversus.study.build_options import USUAL_MANNER, BuildSystem
+from pgversus.study.build_options import USUAL_MANNER, BuildManner, BuildProfile, BuildSystem
 from pgversus.study.servers import Release, ServerName, SourceBuild, parse_to_build
 from tests.builders import MYSELF
 from tests.unit.builds.source_tarballs import tarball
 
+FULL = BuildManner(profile=BuildProfile.FULL)
 PROGRAMS = ("gcc", "bison", "flex", "m4", "perl", "make")
 
 
@@ -71,6 +72,28 @@ def test_missing_tools_are_reported_before_any_source_is_fetched(tmp_path: Path,
     assert (caught.value.slug, caught.value.where) == ("build-missing-tools", "build from source+cc=clang-99")
     missing = ("clang-99", "gcc", "bison", "flex", "m4", "perl", "make", "meson", "ninja (package ninja-build)")
     assert caught.value.found == f"no {', no '.join(missing)}"
+
+
+@pytest.mark.parametrize("is_tree", [False, True])
+@pytest.mark.parametrize(("major", "is_enough"), [(13, True), (14, False), (17, False)])
+def test_a_full_build_requires_only_the_libraries_of_its_major(
+    path: Path, tmp_path: Path, cache: Cache, major: int, *, is_enough: bool, is_tree: bool
+) -> None:
+    fill(path, *PROGRAMS, "pkg-config")
+    # It finds all headers but those of lz4, which 14 was the first to use.
+    (path / "cc-1").write_text("#!/bin/sh\n! grep -q lz4.h\n")
+    (path / "cc-1").chmod(0o755)
+    tree = tmp_path / "tree"
+    (tree / "src" / "backend").mkdir(parents=True)
+    (tree / "configure").write_text(f"PACKAGE_VERSION='{major}.1'\n")
+    name = to_build(f"{tree if is_tree else major}+cc={path}/cc-1")
+    if is_enough:
+        assert list(local_orders([name], FULL, cache, MYSELF, {})) == [name]
+    else:
+        with pytest.raises(BuildError) as caught:
+            local_orders([name], FULL, cache, MYSELF, {})
+        assert caught.value.found.startswith("no lz4.h (package ")
+        assert caught.value.found.count("no ") == 1
 
 
 def test_a_tree_is_read_once_and_a_release_is_fetched_only_when_needed(

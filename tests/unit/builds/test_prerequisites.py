@@ -42,7 +42,7 @@ def compiler(path: Path, missing: str = "nothing") -> BuildOptions:
 
 def refused(options: BuildOptions, manner: BuildManner, system: BuildSystem) -> BuildError:
     with pytest.raises(BuildError) as caught:
-        check_tools([options], manner, [system], MYSELF)
+        check_tools([options], manner, [system], MYSELF, newest_major=18)
     assert (caught.value.slug, caught.value.exit_code) == ("build-missing-tools", ExitCode.HOST)
     return caught.value
 
@@ -67,7 +67,7 @@ def test_existing_programs_are_not_reported(path: Path) -> None:
     for name in PROGRAMS:
         program(path / name)
     requested = compiler(path)
-    check_tools([requested], USUAL_MANNER, [BuildSystem.CONFIGURE], MYSELF)
+    check_tools([requested], USUAL_MANNER, [BuildSystem.CONFIGURE], MYSELF, newest_major=18)
     (path / "flex").unlink()
     (path / "m4").chmod(0o644)
     assert refused(requested, USUAL_MANNER, BuildSystem.CONFIGURE).found == "no flex, no m4"
@@ -95,7 +95,7 @@ def test_missing_headers_are_reported(
 def test_a_minimal_build_requires_no_libraries(path: Path) -> None:
     for name in PROGRAMS:
         program(path / name)
-    check_tools([compiler(path, "lz4.h")], USUAL_MANNER, [BuildSystem.CONFIGURE], MYSELF)
+    check_tools([compiler(path, "lz4.h")], USUAL_MANNER, [BuildSystem.CONFIGURE], MYSELF, newest_major=18)
 
 
 def test_every_requested_compiler_is_checked(path: Path) -> None:
@@ -107,6 +107,7 @@ def test_every_requested_compiler_is_checked(path: Path) -> None:
             USUAL_MANNER,
             [BuildSystem.CONFIGURE],
             MYSELF,
+            newest_major=18,
         )
     assert "no tcc, no icx" in caught.value.found
     assert "no clang" not in caught.value.found
