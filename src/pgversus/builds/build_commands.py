@@ -300,8 +300,9 @@ def check_tools(
         programs.append(_PKG_CONFIG)
         headers = (_C_LIBRARY, *(_OF_LIBRARIES[name] for name in _libraries(newest_major)))
     missing = [need for need in dict.fromkeys(programs) if not _is_there(need.name, user)]
-    compiler = compiler_of(distinct[0])
-    if _is_there(compiler.split()[0], user):
+    # Headers belong to the host, so one compiler is enough to look for them.
+    compiler = next((name for name in map(compiler_of, distinct) if _is_there(name.split()[0], user)), None)
+    if compiler is not None:
         missing += [need for need in headers if not _has_header(need.name, compiler, user)]
     if missing:
         raise _missing(missing, distinct, user)

@@ -113,6 +113,15 @@ def test_every_requested_compiler_is_checked(path: Path) -> None:
     assert "no clang" not in caught.value.found
 
 
+def test_missing_headers_are_reported_with_a_missing_compiler_if_another_is_there(path: Path) -> None:
+    for name in PROGRAMS:
+        program(path / name)
+    requested = [BuildOptions(compiler="tcc"), compiler(path, "stdio.h")]
+    with pytest.raises(BuildError) as caught:
+        check_tools(requested, USUAL_MANNER, [BuildSystem.CONFIGURE], MYSELF, newest_major=18)
+    assert caught.value.found.startswith("no tcc, no stdio.h (package ")
+
+
 def test_a_compiler_is_identified_by_the_first_line_of_its_version(path: Path) -> None:
     assert compiler_version(compiler(path), MYSELF) == "cc (Some Linux) 14.2.0"
     mute = BuildOptions(compiler=str(program(path / "mute", "#!/bin/sh\nexit 1\n")))
