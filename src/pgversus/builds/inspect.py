@@ -151,7 +151,7 @@ def file_hashes(directory: Path) -> dict[str, str]:
     return {
         str(path.relative_to(directory)): file_sha256(path)
         for path in sorted(directory.rglob("*"))
-        if path.is_file() and not path.is_symlink() and path.name != MANIFEST
+        if path.is_file() and not path.is_symlink() and path != directory / MANIFEST
     }
 
 

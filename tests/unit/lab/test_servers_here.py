@@ -72,6 +72,12 @@ def test_an_unchanged_build_has_no_problem(cache: Cache) -> None:
     assert problems_of(make(cache, "zonky-17.8")) == []
 
 
+def test_an_added_file_is_a_problem_even_if_it_is_named_like_the_manifest(cache: Cache) -> None:
+    build = make(cache, "zonky-17.8")
+    (build.directory / "share" / "build.json").touch()
+    assert problems_of(build) == ["changed since the build: share/build.json"]
+
+
 def test_every_changed_file_is_a_problem(cache: Cache) -> None:
     build = make(cache, "zonky-17.8")
     (build.directory / "share" / "postgres.bki").write_text("two")
