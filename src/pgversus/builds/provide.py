@@ -2,6 +2,7 @@
 
 import os
 import platform
+import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,6 +26,7 @@ from pgversus.study.build_options import BuildManner
 from pgversus.study.servers import Checkout, LocalPath, Release, RunningServer, ServerName, SourceBuild, Version
 
 _PLATFORM = ("Linux", "x86_64")
+_VERSION = re.compile(r"([0-9]{1,3})\.([0-9]{1,3})")
 _TODAYS: Mapping[ServerName, str] = MappingProxyType({})
 
 
@@ -200,9 +202,8 @@ def _offers_of_cache(lists: Sequence[FamilyOffer], cache: Cache) -> tuple[Family
     result = []
     for offer in lists:
         names = [path.name.removeprefix(f"{offer.family}-") for path in cache.builds.glob(f"{offer.family}-*")]
-        versions = [
-            Version(major=int(major), minor=int(minor)) for major, _, minor in (n.partition(".") for n in names)
-        ]
+        matches = map(_VERSION.fullmatch, names)
+        versions = [Version(major=int(match[1]), minor=int(match[2])) for match in matches if match]
         whole = [v for v in versions if installed(cache, Choice(family=offer.family, version=v)) is not None]
         result.append(FamilyOffer(family=offer.family, versions=tuple(sorted(whole)), problem=offer.problem))
     return tuple(result)

@@ -1,17 +1,20 @@
-"""Builds are removed from the cache completely, and never while a run uses them."""
+"""Builds are found in the cache, and removed from it completely, never while a run uses them."""
 
 import os
+import platform
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
 
-from pgversus.builds.model import Build
-from pgversus.builds.provide import cached_builds, remove_build, using_builds
+from pgversus.builds import provide as module
+from pgversus.builds.model import Build, FamilyOffer
+from pgversus.builds.provide import available_builds, cached_builds, remove_build, using_builds
 from pgversus.builds.ready_made import Choice, installed
 from pgversus.host.directories import Cache
 from pgversus.lab.inventory import verified
-from pgversus.study.servers import BuildFamily, Version
+from pgversus.study.build_options import USUAL_MANNER
+from pgversus.study.servers import BuildFamily, Release, Version
 from tests.builders import MYSELF
 
 CHOICE = Choice(family=BuildFamily.ZONKY, version=Version(major=17, minor=8))
@@ -50,6 +53,19 @@ def test_a_build_in_use_is_not_removed(cache: Cache) -> None:
         assert not remove_build(found, cache)
         assert build_in(cache).program("postgres").exists()
     assert remove_build(found, cache)
+
+
+def test_offline_a_cached_build_is_found_among_directories_with_other_names(
+    cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_PLATFORM", (platform.system(), platform.machine()))
+    offline = FamilyOffer(family=BuildFamily.ZONKY, versions=(), problem="no response")
+    monkeypatch.setattr(module, "offers", lambda _: (offline,))
+    for name in ("zonky-old", "zonky-17.8.before", "zonky-17."):
+        (cache.builds / name).mkdir()
+    release = Release(major=17, minor=None)
+    found = available_builds([release], USUAL_MANNER, cache, MYSELF, {}, asks_named=False)
+    assert found.builds == {release: build_in(cache)}
 
 
 def test_a_build_being_fetched_is_not_removed(cache: Cache) -> None:
