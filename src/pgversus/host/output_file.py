@@ -121,7 +121,8 @@ def _write_through(descriptor: int, pieces: Iterable[bytes]) -> None:
 
 def _replace(target: Path, pieces: Iterable[bytes]) -> None:
     """Write a temporary file next to the target, then rename it."""
-    part = target.parent / f".{target.name[:64]}.{secrets.token_hex(8)}.part"
+    # Not named after the target, whose name may be as long as a name can be.
+    part = target.parent / f".{secrets.token_hex(8)}.part"
     state = target.stat() if target.exists() else None
     # The umask applies to a new file, as to every file that the user creates.
     descriptor = os.open(

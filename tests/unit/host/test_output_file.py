@@ -28,6 +28,12 @@ def test_pieces_are_written_in_order(tmp_path: Path) -> None:
     assert (tmp_path / "f").read_text(encoding="utf-8") == "first, second µ"
 
 
+@pytest.mark.parametrize("name", ["n" * 255, "\U0001f418" * 63], ids=["one byte each", "four bytes each"])
+def test_a_name_may_be_as_long_as_the_file_system_allows(tmp_path: Path, name: str) -> None:
+    write_file(tmp_path / name, "report")
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {name: "report"}
+
+
 @pytest.mark.parametrize("reason", [KeyboardInterrupt(), OSError("no space left")])
 def test_an_interrupted_write_leaves_the_earlier_file(tmp_path: Path, reason: BaseException) -> None:
     write_file(tmp_path / "f", "before")
