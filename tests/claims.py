@@ -251,8 +251,21 @@ def _may_be_stopped(plan: Plan, place: int) -> bool:
     return False
 
 
+def _memory(plans: _Plans, change: Change, _: _Keys) -> bool:
+    was, now = _nodes(plans, change)
+    assert not any(_in_workers(plan, place or 0) for plan, place in zip(plans, change.places, strict=True))
+    return was.op == now.op and (was.measured.memory_bytes, now.measured.memory_bytes) == (change.was, change.now)
+
+
 def _blocks(plans: _Plans, change: Change, _: _Keys) -> bool:
+    assert plans[0].block_bytes == plans[1].block_bytes
     return tuple(plan.root.measured.blocks for plan in plans) == (change.was, change.now)
+
+
+def _bytes(plans: _Plans, change: Change, _: _Keys) -> bool:
+    assert plans[0].block_bytes != plans[1].block_bytes
+    found = tuple((plan.root.measured.blocks or 0) * (plan.block_bytes or 0) for plan in plans)
+    return found == (change.was, change.now)
 
 
 def _jit(plans: _Plans, change: Change, _: _Keys) -> bool:
@@ -285,6 +298,8 @@ _TRUTHS: Mapping[ChangeKind, Callable[[_Plans, Change, _Keys], bool]] = {
     ChangeKind.ROWS: _rows,
     ChangeKind.ROWS_REMOVED: _removed_rows,
     ChangeKind.ESTIMATE: _estimate,
+    ChangeKind.MEMORY: _memory,
     ChangeKind.BLOCKS: _blocks,
+    ChangeKind.BYTES: _bytes,
     ChangeKind.JIT: _jit,
 }
