@@ -11,6 +11,7 @@ import math
 import os
 import time
 from collections import Counter
+from collections.abc import Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from functools import partial
 from statistics import fmean, stdev
@@ -116,22 +117,26 @@ def _study(
 
 def _print_row(host: str, truth: tuple[float, ...], outcomes: list[Outcome]) -> bool:
     """Print one row; return whether wrong claims or missed truths exceed the promise by more than chance allows."""
-    n = len(outcomes)
-    counts = Counter(outcome.verdicts[0] for outcome in outcomes)
-    wrong = sum(is_wrong(outcome, truth) for outcome in outcomes) / n
-    covered = fmean(outcome.covered for outcome in outcomes)
-    shares = "".join(
-        f"{100 * counts[verdict] / n:8.1f}"
-        for verdict in (Verdict.FASTER, Verdict.SLOWER, Verdict.EQUIVALENT, Verdict.UNDECIDED)
-    )
+    cells, is_broken = judged_cells(outcomes, truth)
     name = "A/A" if truth == (1.0,) else "A/A/A/A (any)" if len(truth) > 1 else f"+{100 * (truth[0] - 1):.0f} %"
     print(
-        f"{host:<9}{name:<15}{shares}{100 * wrong:8.1f}{100 * covered:9.1f}"
+        f"{host:<9}{name:<15}{cells}"
         f"{fmean(o.blocks for o in outcomes):8.1f}{fmean(o.repeated_rounds for o in outcomes):10.1f}"
         f"{fmean(o.measured_s for o in outcomes):12.0f}{fmean(o.wall_s for o in outcomes):8.0f}",
         flush=True,
     )
-    return bool(wrong > most_by_chance(n) or 1 - covered > most_by_chance(n))
+    return is_broken
+
+
+def judged_cells(outcomes: Sequence[Outcome], truth: tuple[float, ...]) -> tuple[str, bool]:
+    """Return verdicts, wrong claims and coverage in percent, as cells, and whether the last two break the promise."""
+    n = len(outcomes)
+    counts = Counter(outcome.verdicts[0] for outcome in outcomes)
+    wrong = sum(_is_wrong(outcome, truth) for outcome in outcomes) / n
+    covered = fmean(outcome.covered for outcome in outcomes)
+    verdicts = (Verdict.FASTER, Verdict.SLOWER, Verdict.EQUIVALENT, Verdict.UNDECIDED)
+    cells = "".join(f"{percent:8.1f}" for percent in (*(100 * counts[one] / n for one in verdicts), 100 * wrong))
+    return f"{cells}{100 * covered:9.1f}", bool(wrong > most_by_chance(n) or 1 - covered > most_by_chance(n))
 
 
 def most_by_chance(studies: int) -> float:
@@ -139,7 +144,7 @@ def most_by_chance(studies: int) -> float:
     return float(PROMISE + 3 * (PROMISE * (1 - PROMISE) / studies) ** 0.5)
 
 
-def is_wrong(outcome: Outcome, truth: tuple[float, ...]) -> bool:
+def _is_wrong(outcome: Outcome, truth: tuple[float, ...]) -> bool:
     """Return whether a study claims a difference where none exists, or one of the wrong sign, on any contender."""
     for verdict, ratio in zip(outcome.verdicts, truth, strict=True):
         if verdict is Verdict.FASTER and ratio <= 1:

@@ -25,7 +25,7 @@ from pgversus.host.commands import run
 from pgversus.host.directories import open_cache
 from pgversus.host.identity import server_user
 from pgversus.host.run_directory import run_directory
-from pgversus.postgres.client import Client, fixed_client
+from pgversus.postgres.client import fixed_client
 from pgversus.postgres.cluster import make_cluster
 from pgversus.postgres.server import Server
 from pgversus.postgres.session import connect
@@ -100,26 +100,20 @@ def two_servers(
         yield servers[0], servers[1]
 
 
-def tps_of(script: Path, arguments: Sequence[str]) -> Speed:
+def tps_of(script: Path) -> Speed:
     """Return the speed of a pgbench script: transactions per second, as pgbench prints them."""
     client = fixed_client(server_user())
 
     def speed(server: Server, seconds: float) -> float:
-        text = _pgbench(client, server, ["-n", "-T", f"{seconds:g}", "-f", str(script), *arguments])
-        found = _TPS.search(text)
-        assert found is not None, text
+        target = server.target
+        arguments = [str(client.pgbench), "-n", "-T", f"{seconds:g}", "-f", str(script), target.conninfo]
+        finished = run(arguments, environment=client.environment(target), user=client.user)
+        assert finished.succeeded, finished.stderr
+        found = _TPS.search(finished.stdout)
+        assert found is not None, finished.stdout
         return float(found[1])
 
     return speed
-
-
-def _pgbench(client: Client, server: Server, arguments: Sequence[str]) -> str:
-    target = server.target
-    finished = run(
-        [str(client.pgbench), *arguments, target.conninfo], environment=client.environment(target), user=client.user
-    )
-    assert finished.succeeded, finished.stderr
-    return finished.stdout
 
 
 def repeated(prepare: str, statement: str) -> Speed:

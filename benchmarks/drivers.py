@@ -12,25 +12,16 @@ import math
 import os
 import random
 import statistics
-import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import psycopg
 
+from benchmarks.common_methods import two_servers
 from benchmarks.real_blocks import SERVER, SPIN, RealBlock, real_blocks
-from pgversus.builds.provide import provide
-from pgversus.engine.progress import Progress
-from pgversus.host.directories import open_cache
-from pgversus.host.identity import server_user
-from pgversus.postgres.cluster import make_cluster
 from pgversus.postgres.server import Server
-from pgversus.study.build_options import USUAL_MANNER
-from pgversus.study.servers import parse_server
 
 _WINDOW_S, _LONGEST_SLICE_S = 0.02, 0.999
 _BLOCK_S = 1.0
@@ -105,30 +96,14 @@ def _pgbench(case: Case, *arguments: str) -> list[RealBlock]:
 
 
 def _own(case: Case) -> list[RealBlock]:
-    with _two_servers() as servers:
+    with two_servers(SERVER, (SPIN, SPIN), ({}, {})) as servers:
         return [_own_block(case, servers) for _ in range(2)]
-
-
-@contextmanager
-def _two_servers() -> Iterator[list[Server]]:
-    """Yield two stopped servers of the same build."""
-    with ExitStack() as stack:
-        user, silence = server_user(), Progress()
-        (build,) = provide([parse_server(SERVER)], USUAL_MANNER, open_cache(), user, silence.say, silence)
-        assert build is not None
-        servers = []
-        for arm in "ab":
-            directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=f"drivers-{arm}-", dir="/tmp")))
-            user.change_owner(directory)
-            cluster = make_cluster(build, directory / "cluster", user)
-            servers.append(Server(cluster, directory, directory / "log", {}))
-            stack.callback(servers[-1].stop)
-        yield servers
 
 
 def _own_block(case: Case, servers: Sequence[Server]) -> RealBlock:
     began = time.monotonic()
     for server in servers:
+        server.stop()
         server.start()
     arms = [_OwnArm(server, case) for server in servers]
     for arm in arms:
@@ -140,8 +115,6 @@ def _own_block(case: Case, servers: Sequence[Server]) -> RealBlock:
             arm.run(_WINDOW_S)
     for arm in arms:
         arm.close()
-    for server in servers:
-        server.stop()
     a, b = (arm.transactions / arm.seconds for arm in arms)
     return RealBlock(
         log_ratio=math.log(b / a),
@@ -157,7 +130,6 @@ class _OwnArm:
     def __init__(self, server: Server, case: Case) -> None:
         self._statement = case.statement.encode()
         self._sessions = [psycopg.connect(server.target.conninfo, autocommit=True) for _ in range(case.clients)]
-        self._sessions[0].execute(SPIN)
         self._begin, self._end = threading.Barrier(case.clients + 1), threading.Barrier(case.clients + 1)
         self._until = 0.0
         self._done = [0] * case.clients

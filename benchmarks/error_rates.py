@@ -10,14 +10,13 @@ import argparse
 import math
 import os
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from statistics import fmean
 
-from benchmarks.calibration import is_wrong, most_by_chance
+from benchmarks.calibration import judged_cells, most_by_chance
 from benchmarks.simulated_host import SimulatedHost
 from benchmarks.simulated_loads import (
     CLIENTS,
@@ -29,16 +28,17 @@ from benchmarks.simulated_loads import (
     RunningServers,
     TimedOperation,
 )
-from benchmarks.simulated_study import DESIGNS, NEVER_S, Outcome, finished_context, simulate
+from benchmarks.simulated_study import DESIGNS, FAST_READS, NEVER_S, Outcome, finished_context, simulate
 from pgversus.stats.analysis import analyse
 from pgversus.stats.attribution import Attribution, BoundedValue, attribution
-from pgversus.stats.confidence import Verdict
 from pgversus.study.counterfactual import BASELINE_AGAIN
 from pgversus.study.design import Design
 from pgversus.study.metrics import MARGINS, Metric
 from pgversus.study.windows import FirstLoad, fit_operation, fit_windows
 
-_READS = FirstLoad(clients=CLIENTS, writes=False, latency_s=0.0004, latency_p99_s=0.002)
+_AT_RATE = replace(FAST_READS, latency_s=0.001, latency_p99_s=0.005, rate=RATE_TPS)
+_COLD = replace(FAST_READS, latency_s=0.05, latency_p99_s=0.2, is_cold=True)
+_EXTERNAL = replace(FAST_READS, may_pause=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,26 +61,14 @@ def _fitted(design: Design, load: FirstLoad) -> Design:
     return fit_windows(design, load, arms=2, contexts=1)
 
 
-def _at_rate() -> FirstLoad:
-    return FirstLoad(clients=CLIENTS, writes=False, latency_s=0.001, latency_p99_s=0.005, rate=RATE_TPS)
-
-
-def _cold() -> FirstLoad:
-    return FirstLoad(clients=CLIENTS, writes=False, latency_s=0.05, latency_p99_s=0.2, is_cold=True)
-
-
-def _external() -> FirstLoad:
-    return FirstLoad(clients=CLIENTS, writes=False, latency_s=0.0004, latency_p99_s=0.002, may_pause=False)
-
-
 KINDS: dict[str, Kind] = {
-    "p50": Kind(design=_fitted(_judging(Metric.LATENCY_P50), _READS), host_type=Latencies),
-    "p95": Kind(design=_fitted(_judging(Metric.LATENCY_P95), _READS), host_type=Latencies),
-    "p95 at a rate": Kind(design=_fitted(_judging(Metric.LATENCY_P95), _at_rate()), host_type=Rate),
+    "p50": Kind(design=_fitted(_judging(Metric.LATENCY_P50), FAST_READS), host_type=Latencies),
+    "p95": Kind(design=_fitted(_judging(Metric.LATENCY_P95), FAST_READS), host_type=Latencies),
+    "p95 at a rate": Kind(design=_fitted(_judging(Metric.LATENCY_P95), _AT_RATE), host_type=Rate),
     "p99, shown": Kind(design=DESIGNS["short"], host_type=Latencies, shown=Metric.LATENCY_P99),
     "operation": Kind(design=fit_operation(_judging(Metric.TIME), slowest_s=OPERATION_S), host_type=TimedOperation),
-    "cold cache": Kind(design=_fitted(_judging(Metric.TPS), _cold()), host_type=ColdCache),
-    "by URI": Kind(design=_fitted(_judging(Metric.TPS), _external()), host_type=RunningServers),
+    "cold cache": Kind(design=_fitted(_judging(Metric.TPS), _COLD), host_type=ColdCache),
+    "by URI": Kind(design=_fitted(_judging(Metric.TPS), _EXTERNAL), host_type=RunningServers),
     "busy, short": Kind(design=DESIGNS["short"], truths={"swamped": (1.0, 1.05)}),
     "busy, long": Kind(design=DESIGNS["long"], truths={"swamped": (1.0, 1.05)}),
 }
@@ -139,21 +127,13 @@ def _study(name: str, host: str, effect: float, max_blocks: int, seed: int) -> O
 
 
 def _print_row(name: str, effect: float, outcomes: Sequence[Outcome]) -> bool:
-    n = len(outcomes)
-    counts = Counter(outcome.verdicts[0] for outcome in outcomes)
-    wrong = sum(is_wrong(outcome, (effect,)) for outcome in outcomes) / n
-    covered = fmean(outcome.covered for outcome in outcomes)
-    shares = "".join(
-        f"{100 * counts[verdict] / n:8.1f}"
-        for verdict in (Verdict.FASTER, Verdict.SLOWER, Verdict.EQUIVALENT, Verdict.UNDECIDED)
-    )
+    cells, is_broken = judged_cells(outcomes, (effect,))
     truth = "A/A" if effect == 1.0 else f"+{100 * (effect - 1):.0f} %"
     print(
-        f"{name}{truth:<8}{shares}{100 * wrong:8.1f}{100 * covered:9.1f}"
-        f"{fmean(o.blocks for o in outcomes):8.1f}{fmean(o.wall_s for o in outcomes):8.0f}",
+        f"{name}{truth:<8}{cells}{fmean(o.blocks for o in outcomes):8.1f}{fmean(o.wall_s for o in outcomes):8.0f}",
         flush=True,
     )
-    return bool(wrong > most_by_chance(n) or 1 - covered > most_by_chance(n))
+    return is_broken
 
 
 def _print_attributions(pool: Executor, seeds: range) -> bool:

@@ -17,7 +17,7 @@ from scipy.stats import ttest_ind
 
 from benchmarks.simulated_host import HOSTS, SimulatedHost
 from benchmarks.simulated_study import simulate
-from pgversus.stats.confidence import Verdict
+from pgversus.stats.confidence import DIFFERENT
 from pgversus.study.design import Design
 
 Habit = Callable[[str, int], bool]
@@ -76,7 +76,7 @@ def _welch(host: str, seed: int) -> bool:
 
 def _one_start(host: str, seed: int) -> bool:
     outcome = simulate(host, (1.0,), seed, MAX_BLOCKS, host_type=StartedOnce)
-    return outcome.verdicts[0] in {Verdict.FASTER, Verdict.SLOWER}
+    return outcome.verdicts[0] in DIFFERENT
 
 
 def _machine(host: str, seed: int, run_s: int) -> SimulatedHost:

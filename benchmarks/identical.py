@@ -6,15 +6,13 @@ and the share that claimed a difference. The host must be idle.
 
 import argparse
 import json
-import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from benchmarks.real_blocks import SERVER
+from benchmarks.real_blocks import SERVER, pgversus
 
 _SCRIPTS = {
     "loop.sql": "SELECT count(*) FROM generate_series(1, 100000);\n",
@@ -53,27 +51,11 @@ def main() -> None:
 
 
 def _compared(load: tuple[str, ...], budget: str, seed: int) -> dict[str, Any]:
-    program = str(Path(sys.executable).with_name("pgversus"))
     with tempfile.TemporaryDirectory() as folder:
         for name, text in _SCRIPTS.items():
             (Path(folder) / name).write_text(text, encoding="utf-8")
-        arguments = [
-            "compare",
-            SERVER,
-            SERVER,
-            "-i",
-            *load,
-            "--no-plans",
-            "--budget",
-            budget,
-            "--seed",
-            str(seed),
-            "--json",
-        ]
-        finished = subprocess.run([program, *arguments], cwd=folder, capture_output=True, text=True, check=False)
-    if finished.returncode:
-        raise SystemExit(finished.stderr)
-    document: dict[str, Any] = json.loads(finished.stdout)
+        design = ("--no-plans", "--budget", budget, "--seed", str(seed), "--json")
+        document: dict[str, Any] = json.loads(pgversus(("compare", SERVER, SERVER, "-i", *load, *design), folder))
     return document
 
 

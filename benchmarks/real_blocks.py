@@ -36,6 +36,21 @@ class RealBlock:
     """Mean of both arms."""
 
 
+def pgversus(arguments: Sequence[str], folder: str | Path) -> str:
+    """Run pgversus in a folder and return its output; SystemExit with its error message if it fails."""
+    finished = subprocess.run(
+        [Path(sys.executable).with_name("pgversus"), *arguments],
+        cwd=folder,
+        env=os.environ | {"LC_ALL": "C.UTF-8"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if finished.returncode:
+        raise SystemExit(finished.stderr)
+    return finished.stdout
+
+
 def real_blocks(arguments: Sequence[str], files: Mapping[str, str]) -> list[RealBlock]:
     """Run `pgversus compare` and return its blocks in order.
 
@@ -43,20 +58,10 @@ def real_blocks(arguments: Sequence[str], files: Mapping[str, str]) -> list[Real
     files: texts by file name, written to its working directory.
     Raises SystemExit with its error message if it fails.
     """
-    program = str(Path(sys.executable).with_name("pgversus"))
     with tempfile.TemporaryDirectory() as folder:
         for name, text in files.items():
             (Path(folder) / name).write_text(text, encoding="utf-8")
-        finished = subprocess.run(
-            [program, "compare", *arguments, "--no-plans", "--results", "results"],
-            cwd=folder,
-            env=os.environ | {"LC_ALL": "C.UTF-8"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if finished.returncode:
-            raise SystemExit(finished.stderr)
+        pgversus(("compare", *arguments, "--no-plans", "--results", "results"), folder)
         (context,) = read_results(Path(folder) / "results").contexts
         return [
             RealBlock(

@@ -11,7 +11,6 @@ also how often its interval held the truth.
 import argparse
 import json
 import math
-import os
 import subprocess
 import sys
 import tempfile
@@ -27,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common_methods import METHODS, Claim, Speed, repeated, tps_of, two_servers
-from benchmarks.real_blocks import SERVER, SPIN
+from benchmarks.real_blocks import SERVER, SPIN, pgversus
 
 EFFECTS = (0.0, 0.01, 0.03, 0.1)
 PGVERSUS = "pgversus"
@@ -65,13 +64,19 @@ while True:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
-    """What a method said in one comparison."""
+class Cell:
+    """A comparison that is repeated."""
 
     load: str
     effect: float
     """By how much B is slower: it has this share more to do."""
     method: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result(Cell):
+    """What a method said in one comparison."""
+
     seed: int
     verdict: str
     ratio: float
@@ -79,15 +84,6 @@ class Result:
     wall_s: float
     low: float | None = None
     high: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
-    """A comparison that is repeated."""
-
-    load: str
-    effect: float
-    method: str
 
 
 CELLS = tuple(
@@ -180,14 +176,7 @@ def _by_pgversus(cell: Cell, directory: Path, seed: int, budget: str) -> dict[st
         levels = ",".join(map(str, _levels(cell)))
         loop = ["--set", f"my.rounds={levels}", "--setup", "spin.sql", "-f", "loop.sql"]
         arguments = ["compare", SERVER, *loop, *rate, *usual]
-    program = str(Path(sys.executable).with_name("pgversus"))
-    environment = os.environ | {"LC_ALL": "C.UTF-8"}
-    finished = subprocess.run(
-        [program, *arguments], cwd=directory, env=environment, capture_output=True, text=True, check=False
-    )
-    if finished.returncode:
-        raise SystemExit(finished.stderr)
-    ((found,),) = (context["verdicts"] for context in json.loads(finished.stdout)["contexts"])
+    ((found,),) = (context["verdicts"] for context in json.loads(pgversus(arguments, directory))["contexts"])
     # Ratios of latencies and times are the inverse of those of speeds.
     ends = [None if found[key] is None else float(found[key]) for key in ("ratio", "low", "high")]
     ratio, low, high = ends if cell.load == "tps" else [1 / end if end else None for end in (ends[0], ends[2], ends[1])]
@@ -212,7 +201,7 @@ def _by_common_method(cell: Cell, directory: Path) -> Claim:
 
 
 def _speed(cell: Cell, directory: Path) -> Speed:
-    return repeated(_DIRTY, _VACUUM) if cell.load == "VACUUM" else tps_of(directory / "loop.sql", ())
+    return repeated(_DIRTY, _VACUUM) if cell.load == "VACUUM" else tps_of(directory / "loop.sql")
 
 
 def _print(results: Sequence[Result]) -> None:

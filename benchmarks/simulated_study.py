@@ -22,11 +22,11 @@ from pgversus.study.workload import PgbenchWorkload, Script
 NEVER_S = 1e9
 SERVER = LocalPath(path="/simulated")
 WORKLOAD = PgbenchWorkload(scripts=(Script(name="select-only"),))
-_FAST_READS = FirstLoad(clients=4, writes=False, latency_s=0.0004, latency_p99_s=0.002)
+FAST_READS = FirstLoad(clients=4, writes=False, latency_s=0.0004, latency_p99_s=0.002)
 DESIGNS: dict[str, Design] = {
     # As fitted to fast reads, without an explicit length and with --window 1s.
-    "short": fit_windows(Design(budget_s=NEVER_S), _FAST_READS, arms=2, contexts=1),
-    "long": fit_windows(Design(budget_s=NEVER_S, window_s=1.0, window_is_given=True), _FAST_READS, arms=2, contexts=1),
+    "short": fit_windows(Design(budget_s=NEVER_S), FAST_READS, arms=2, contexts=1),
+    "long": fit_windows(Design(budget_s=NEVER_S, window_s=1.0, window_is_given=True), FAST_READS, arms=2, contexts=1),
 }
 """Designs by the name of their windows."""
 
