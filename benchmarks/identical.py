@@ -41,9 +41,11 @@ def main() -> None:
         document = _compared(LOADS[load], arguments.budget, seed)
         (found,) = document["verdicts"]
         verdicts[found["verdict"]] += 1
+        # None without a result.
+        ratios = [found[key] for key in ("ratio", "low", "high")]
+        cells = "".join(f"{'-':>8}" if ratio is None else f"{ratio:8.4f}" for ratio in ratios)
         print(
-            f"{seed:5} {load:<25}{found['verdict']:<12}{found['ratio']:8.4f}{found['low']:8.4f}{found['high']:8.4f}"
-            f"{found['blocks']:8}{time.monotonic() - began:8.0f}",
+            f"{seed:5} {load:<25}{found['verdict']:<12}{cells}{found['blocks']:8}{time.monotonic() - began:8.0f}",
             flush=True,
         )
     wrong = verdicts["faster"] + verdicts["slower"]
