@@ -22,12 +22,12 @@ from pgversus.data.snapshots import SnapshotCache
 from pgversus.engine.progress import Progress
 from pgversus.host.commands import run
 from pgversus.host.directories import Cache, make_directory, open_cache
-from pgversus.host.files import way_of_copying
+from pgversus.host.files import tree_bytes, way_of_copying
 from pgversus.host.identity import server_user
 from pgversus.host.run_directory import RunDirectory, run_directory
 from pgversus.postgres.catalog import ServerProperties
 from pgversus.postgres.client import fixed_client
-from pgversus.postgres.cluster import Cluster, copy_cluster, data_bytes, make_cluster
+from pgversus.postgres.cluster import Cluster, copy_cluster, make_cluster
 from pgversus.postgres.fingerprint import Fingerprint
 from pgversus.postgres.server import Server
 from pgversus.study.build_options import USUAL_MANNER
@@ -89,7 +89,7 @@ def _measure(build: Build, cache: Cache, directory: RunDirectory) -> int:
         loaded = LoadedCluster(cluster=cluster, fingerprint=NOTHING, has_prewarm=True)
         times["keep"].append(_timed(partial(kept.keep, recipe, loaded))[1])
         times["take"].append(_timed(partial(_take, kept, recipe, taken, build))[1])
-        size = data_bytes(cluster)
+        size = tree_bytes(cluster.data_directory)
         for path in (home, copy, taken, cache.snapshots / recipe.key):
             shutil.rmtree(path)
     return _print(times, size, way_of_copying(directory.root))

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from pgversus.answers.answer import Answer, Caveat, StudyAnswer, Unanswered
 from pgversus.host.identity import ServerUser
 from pgversus.records.preparation import ArmFacts, Difference
-from pgversus.records.trials import Block, LatencyHistogram, Trial, Window, trial_of
+from pgversus.records.trials import Block, LatencyHistogram, Window, trial_of
 from pgversus.stats.analysis import analyse
 from pgversus.stats.confidence import look_rule
 from pgversus.stats.effects import Samples
@@ -44,18 +44,13 @@ def window(latencies_us: Sequence[int] | Microseconds, seconds: float = 1.0, fai
     )
 
 
-def trial(arm: int, *windows: Window) -> Trial:
-    """Return a trial of these windows."""
-    return trial_of(arm, windows)
-
-
 def latency_block(number: int, *latencies_us: Sequence[int] | Microseconds | None) -> Block:
     """Return a block with one window per arm, from one client without pauses; None leaves an arm out."""
     trials = {}
     for arm, latencies in enumerate(latencies_us):
         if latencies is not None:
             whole = np.asarray(latencies, dtype=np.int64)
-            trials[arm] = trial(arm, window(whole, seconds=float(whole.sum()) / 1e6))
+            trials[arm] = trial_of(arm, [window(whole, seconds=float(whole.sum()) / 1e6)])
     return Block(number=number, trials=trials)
 
 
@@ -65,7 +60,7 @@ def rate_block(number: int, *tps: float | None, transactions: int = 100) -> Bloc
     for arm, rate in enumerate(tps):
         if rate is not None:
             latencies = np.full(transactions, max(1, round(1e6 / rate)), dtype=np.int64)
-            trials[arm] = trial(arm, window(latencies, seconds=transactions / rate))
+            trials[arm] = trial_of(arm, [window(latencies, seconds=transactions / rate)])
     return Block(number=number, trials=trials)
 
 
@@ -81,7 +76,7 @@ def operation_block(number: int, operation: Operation, *seconds: Sequence[float]
     for arm, times in enumerate(seconds):
         steps = {step.name: time for step, time in zip(operation.steps, times, strict=True)}
         whole = replace(window([], seconds=sum(times)), transactions=1, latency_sum_s=sum(times), steps=steps)
-        trials[arm] = trial(arm, whole)
+        trials[arm] = trial_of(arm, [whole])
     return Block(number=number, trials=trials)
 
 

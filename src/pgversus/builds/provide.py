@@ -20,6 +20,7 @@ from pgversus.builds.orders import fetched_orders, local_orders, normalised_name
 from pgversus.builds.ready_made import Choice, MissingLibrariesError, install, installed, offers, resolve
 from pgversus.errors import BuildError
 from pgversus.host.directories import Cache, in_use, unused
+from pgversus.host.files import tree_bytes
 from pgversus.host.identity import ServerUser
 from pgversus.host.permissions import private_lock
 from pgversus.study.build_options import BuildManner
@@ -281,7 +282,7 @@ def cached_builds(cache: Cache) -> list[CachedBuild]:
     return [
         CachedBuild(
             directory=directory,
-            size_bytes=_size(directory),
+            size_bytes=tree_bytes(directory),
             last_used=_last_used(directory),
             built=built(cache, directory.name),
         )
@@ -301,10 +302,6 @@ def remove_build(build: CachedBuild, cache: Cache) -> bool:
             return is_free
     except Timeout:
         return False
-
-
-def _size(directory: Path) -> int:
-    return sum(path.lstat().st_size for path in directory.rglob("*"))
 
 
 def _last_used(directory: Path) -> float:

@@ -9,7 +9,7 @@ The user's trees are never written to: builds use a copy, or a separate reposito
 import hashlib
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pgversus.builds.model import SourceCode, SourceFacts
@@ -200,7 +200,7 @@ class _Tree:
     def lay_out(self, target: Path, user: ServerUser) -> None:
         """Copy the tree; BuildError if it has changed since it was read."""
         del user
-        files = list(_git_files(self._path) if self._is_git else _plain_files(self._path))
+        files = _git_files(self._path) if self._is_git else _plain_files(self._path)
         for name in files:
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(self._path / name, target / name, follow_symlinks=False)
@@ -250,13 +250,13 @@ def no_tree(where: str, found: str) -> BuildError:
     )
 
 
-def _git_files(tree: Path) -> Iterator[str]:
+def _git_files(tree: Path) -> list[str]:
     """Return tracked and untracked files, except ignored ones, in order."""
     listed = git(tree, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-    return iter(sorted({name for name in listed.split("\0") if name and (tree / name).is_file()}))
+    return sorted({name for name in listed.split("\0") if name and (tree / name).is_file()})
 
 
-def _plain_files(tree: Path) -> Iterator[str]:
+def _plain_files(tree: Path) -> list[str]:
     """Return all files except compiled ones, in order."""
     if made := [name for name in _MADE_IN_PLACE if (tree / name).exists()]:
         raise BuildError(
@@ -268,10 +268,10 @@ def _plain_files(tree: Path) -> Iterator[str]:
             to_do="run make distclean there, or use the tarball",
         )
     found = (path for path in tree.rglob("*") if path.is_file() and path.suffix not in _COMPILED)
-    return iter(sorted(str(path.relative_to(tree)) for path in found))
+    return sorted(str(path.relative_to(tree)) for path in found)
 
 
-def _tree_sha256(tree: Path, names: Iterator[str] | list[str]) -> str:
+def _tree_sha256(tree: Path, names: Sequence[str]) -> str:
     """Return the SHA-256 over the names, contents and executable bits of these files."""
     whole = hashlib.sha256()
     for name in names:

@@ -18,10 +18,11 @@ from pgversus.data.snapshot_key import SnapshotKey, snapshot_key
 from pgversus.engine.progress import Progress
 from pgversus.errors import DatasetError, PgversusError, ServerError, StudyError
 from pgversus.host.directories import Cache
+from pgversus.host.files import tree_bytes
 from pgversus.host.full_disk import is_full
 from pgversus.host.run_directory import RunDirectory
 from pgversus.postgres import catalog
-from pgversus.postgres.cluster import Cluster, data_bytes, make_cluster, remove_directory
+from pgversus.postgres.cluster import Cluster, make_cluster, remove_directory
 from pgversus.postgres.fingerprint import Fingerprint, check_equal_data, gather
 from pgversus.postgres.session import Target, connect, uri_target
 from pgversus.records.preparation import Preparation
@@ -61,7 +62,7 @@ class SnapshotCache:
             # The user has disabled the cache.
             return
         data = made.cluster.data_directory
-        needed = data_bytes(made.cluster)
+        needed = tree_bytes(made.cluster.data_directory)
         try:
             if not make_room_for(needed, self._cache, self._most_bytes):
                 self._report_not_cached(f"the cache has no space for {size(needed)}")
@@ -174,7 +175,7 @@ class Snapshots:
         return Snapshot(
             fingerprint=made.fingerprint,
             cluster=made.cluster,
-            size_bytes=data_bytes(made.cluster),
+            size_bytes=tree_bytes(made.cluster.data_directory),
             has_prewarm=made.has_prewarm,
         )
 

@@ -10,7 +10,7 @@ run_directory.py  a run's private directories
 guard.py          cleanup after killed runs
 permissions.py    private files; handover of files between root and the servers' user
 identity.py       the user that servers and programs of a study run as
-files.py          hashes, reflinks, frozen trees
+files.py          hashes, sizes, reflinks, frozen trees
 on_disk.py        names that appear when their content is on disk
 output_file.py    write a file named by the user
 full_disk.py      distinguish a full disk from other failures

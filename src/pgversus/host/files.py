@@ -1,4 +1,4 @@
-"""File hashes, reflinks, and frozen directory trees.
+"""File hashes and sizes, reflinks, and frozen directory trees.
 
 A frozen tree is duplicated with hard links at no cost, and removing one copy does not affect the other, provided that
 no file in it is ever written to.
@@ -32,6 +32,11 @@ def readable_sha256(file: Path) -> str | None:
         return file_sha256(file)
     except OSError:
         return None
+
+
+def tree_bytes(directory: Path) -> int:
+    """Return the size of everything in a directory in bytes; symbolic links are not followed."""
+    return sum(path.lstat().st_size for path in directory.rglob("*"))
 
 
 _BYTES = 64 * 1024

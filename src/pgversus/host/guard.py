@@ -18,7 +18,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -35,7 +35,13 @@ _LOCK = ".lock"
 
 def processes_in(directory: Path) -> list[psutil.Process]:
     """Return the servers' processes whose working directory is this directory or below it."""
-    return list(_processes_in(directory.resolve()))
+    top, found = directory.resolve(), []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error, OSError):
+            working_directory = Path(process.cwd())
+            if working_directory.is_relative_to(top) and process.uids().real == _servers_user(top, working_directory):
+                found.append(process)
+    return found
 
 
 def signal_processes_in(directory: Path, number: signal.Signals) -> list[psutil.Process]:
@@ -118,16 +124,6 @@ def _remove_sockets(run_directory: Path) -> None:
         sockets = Path(os.fsdecode((run_directory / _NOTE).read_bytes()).strip())
         if sockets.name.startswith("pgv-"):
             shutil.rmtree(sockets, ignore_errors=True)
-
-
-def _processes_in(directory: Path) -> Iterator[psutil.Process]:
-    for process in psutil.process_iter():
-        with suppress(psutil.Error, OSError):
-            working_directory = Path(process.cwd())
-            if working_directory.is_relative_to(directory) and process.uids().real == _servers_user(
-                directory, working_directory
-            ):
-                yield process
 
 
 def _servers_user(directory: Path, working_directory: Path) -> int | None:

@@ -96,11 +96,6 @@ def was_shut_down(cluster: Cluster) -> bool:
     return bool(state == _SHUT_DOWN) and not (cluster.data_directory / "postmaster.pid").exists()
 
 
-def data_bytes(cluster: Cluster) -> int:
-    """Return the size of a stopped cluster's files in bytes."""
-    return sum(path.lstat().st_size for path in cluster.data_directory.rglob("*"))
-
-
 def remove_directory(directory: Path) -> None:
     """Remove the data directory of a stopped cluster, if it exists."""
     shutil.rmtree(directory, ignore_errors=True)

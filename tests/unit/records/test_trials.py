@@ -3,10 +3,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgversus.records.trials import Block
+from pgversus.records.trials import Block, trial_of
 from pgversus.study.metrics import Metric, StepTime
 from pgversus.study.workload import Step
-from tests.builders import operation_block, rate_block, trial, vacuum, window
+from tests.builders import operation_block, rate_block, vacuum, window
 
 OPERATION = vacuum(Step(name="dump", program=("pg_dump", "-f", "db.sql")))
 LATENCIES = st.lists(st.integers(1, 10**7), min_size=1, max_size=30)
@@ -14,7 +14,7 @@ LATENCIES = st.lists(st.integers(1, 10**7), min_size=1, max_size=30)
 
 @given(st.lists(LATENCIES, min_size=1, max_size=5))
 def test_a_trial_is_the_sum_of_its_windows(groups: list[list[int]]) -> None:
-    whole = trial(0, *(window(group, seconds=2.0, failed=1) for group in groups))
+    whole = trial_of(0, [window(group, seconds=2.0, failed=1) for group in groups])
     latencies = np.array([latency for group in groups for latency in group])
     assert whole.transactions == latencies.size
     assert whole.seconds == 2.0 * len(groups)
@@ -26,7 +26,7 @@ def test_a_trial_is_the_sum_of_its_windows(groups: list[list[int]]) -> None:
 
 
 def test_a_stalled_window_is_weighted_by_its_time() -> None:
-    whole = trial(0, window([1000] * 100, seconds=1.0), window([1000] * 10, seconds=9.0))
+    whole = trial_of(0, [window([1000] * 100, seconds=1.0), window([1000] * 10, seconds=9.0)])
     assert whole.tps == pytest.approx(11.0)
 
 
@@ -48,6 +48,6 @@ def test_an_operation_has_times_and_no_quantities_of_loads() -> None:
 
 
 def test_a_load_has_no_time() -> None:
-    whole = trial(0, window([1000]))
+    whole = trial_of(0, [window([1000])])
     assert whole.value(Metric.TIME) is None
     assert whole.value(StepTime("vacuum")) is None

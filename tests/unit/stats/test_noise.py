@@ -4,15 +4,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pgversus.records.trials import Block, Trial
+from pgversus.records.trials import Block, Trial, trial_of
 from pgversus.stats.block_model import noise_parts, ratio_error
 from pgversus.stats.effects import Samples, log_ratio
 from pgversus.study.metrics import Metric
-from tests.builders import trial, window
+from tests.builders import window
 
 
 def windows_of(arm: int, *tps: float) -> Trial:
-    return trial(arm, *(replace(window([1000]), transactions=round(1000 * one), seconds=1000.0) for one in tps))
+    return trial_of(arm, [replace(window([1000]), transactions=round(1000 * one), seconds=1000.0) for one in tps])
 
 
 def test_the_ratio_error_is_the_standard_error_over_quads() -> None:
