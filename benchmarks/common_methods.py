@@ -84,8 +84,8 @@ def two_servers(
     version: str, setups: tuple[str, str], settings: tuple[dict[str, str], dict[str, str]]
 ) -> Iterator[tuple[Server, Server]]:
     """Start two servers of one version, each with its own data and settings; stop and remove them at the end."""
-    user, silence, cache = server_user(), Progress(), open_cache()
-    (build,) = provide([parse_server(version)], USUAL_MANNER, cache, user, silence.say, silence)
+    user, cache = server_user(), open_cache()
+    (build,) = provide([parse_server(version)], USUAL_MANNER, cache, user, Progress())
     assert build is not None
     with run_directory(cache, user) as directory, ExitStack() as stack:
         servers = []

@@ -53,8 +53,8 @@ T = TypeVar("T")
 
 def main() -> int:
     """Print the table; return 1 if a copy takes too long."""
-    user, silence = server_user(), Progress()
-    (build,) = provide([parse_server(SERVER)], USUAL_MANNER, open_cache(), user, silence.say, silence)
+    user = server_user()
+    (build,) = provide([parse_server(SERVER)], USUAL_MANNER, open_cache(), user, Progress())
     assert build is not None
     # On the file system of real runs; removed at the end.
     with tempfile.TemporaryDirectory(prefix="bench-copies-", dir=open_cache().root) as name:

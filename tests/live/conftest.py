@@ -210,8 +210,7 @@ def own_command_line(shared_cache: Path, directory: Path, snapshots: Path | None
 
 def provided(server: str) -> Build:
     """Return a build of this server from the user's cache, fetching it if needed."""
-    silence = Progress()
-    (build,) = provide([parse_server(server)], USUAL_MANNER, open_cache(), server_user(), silence.say, silence)
+    (build,) = provide([parse_server(server)], USUAL_MANNER, open_cache(), server_user(), Progress())
     assert build is not None
     return build
 

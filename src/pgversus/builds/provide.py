@@ -15,7 +15,7 @@ from filelock import Timeout
 
 from pgversus.builds.compile import build, built
 from pgversus.builds.inspect import check_bin_directory, inspect_bin_directory
-from pgversus.builds.model import FROM_SOURCE, MANIFEST, Build, FamilyOffer, Notify, NotifyBytes
+from pgversus.builds.model import FROM_SOURCE, MANIFEST, Build, FamilyOffer, Notify
 from pgversus.builds.orders import fetched_orders, local_orders, normalised_name
 from pgversus.builds.ready_made import Choice, MissingLibrariesError, install, installed, offers, resolve
 from pgversus.errors import BuildError
@@ -34,6 +34,9 @@ _TODAYS: Mapping[ServerName, str] = MappingProxyType({})
 class BuildProgress(Protocol):
     """Receives the progress of downloads and builds."""
 
+    def say(self, line: str) -> None:
+        """Report a line of text."""
+
     def fetching(self, name: str, size: int) -> None:
         """Report the bytes downloaded so far."""
 
@@ -46,7 +49,6 @@ def provide(
     manner: BuildManner,
     cache: Cache,
     user: ServerUser,
-    notify: Notify,
     progress: BuildProgress,
     compilers: Mapping[ServerName, str] = _TODAYS,
 ) -> tuple[Build | None, ...]:
@@ -63,9 +65,9 @@ def provide(
         name: inspect_bin_directory(Path(name.path), user) for name in meant if isinstance(name, LocalPath)
     }
     if releases:
-        found |= zip(releases, _provide_releases(releases, cache, user, notify, progress.fetching), strict=True)
-    orders = fetched_orders(here, manner, cache, user, notify, progress.fetching, compilers)
-    found |= {name: build(order, cache, user, notify, progress.building) for name, order in orders.items()}
+        found |= zip(releases, _provide_releases(releases, cache, user, progress), strict=True)
+    orders = fetched_orders(here, manner, cache, user, progress.say, progress.fetching, compilers)
+    found |= {name: build(order, cache, user, progress.say, progress.building) for name, order in orders.items()}
     # None for an external server.
     return tuple(found.get(name) for name in meant)
 
@@ -167,24 +169,25 @@ def _from_one_family(names: Sequence[ServerName]) -> list[ServerName]:
 
 
 def _provide_releases(
-    releases: Sequence[Release], cache: Cache, user: ServerUser, notify: Notify, progress: NotifyBytes
+    releases: Sequence[Release], cache: Cache, user: ServerUser, progress: BuildProgress
 ) -> list[Build]:
     _check_platform(releases[0])
     lists = _offers_for(releases, cache)
     for offer in lists:
         if offer.problem and offer.versions:
-            notify(f"the list of {offer.family} builds is {offer.age_s / 3600:.0f} h old: {offer.problem}")
+            progress.say(f"the list of {offer.family} builds is {offer.age_s / 3600:.0f} h old: {offer.problem}")
     while True:
         choices = resolve(releases, lists)
         for release, choice in zip(releases, choices, strict=True):
-            _say_newer(release, choice, lists, notify)
+            _say_newer(release, choice, lists, progress.say)
         try:
-            return [install(cache, choice, user, progress) for choice in choices]
+            return [install(cache, choice, user, progress.fetching) for choice in choices]
         except MissingLibrariesError as error:
             family = error.choice.family
             if any(release.family == family for release in releases) or len(lists) == 1:
                 raise _libraries_missing(error) from error
-            notify(f"using another family: {family} builds need {', '.join(error.libraries)}, missing on this host")
+            libraries = ", ".join(error.libraries)
+            progress.say(f"using another family: {family} builds need {libraries}, missing on this host")
             lists = tuple(offer for offer in lists if offer.family != family)
 
 

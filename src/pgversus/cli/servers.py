@@ -124,7 +124,7 @@ def _provide(names: "Sequence[ServerName]", options: dict[str, Any]) -> None:
         raise click.UsageError("an external server cannot be installed or built")
     cache = open_cache()
     with TerminalProgress(SafeConsole(stderr=True)) as progress, failures_of_the_host(cache.root):
-        builds = provide(names, manner_of(options), cache, server_user(), progress.say, progress)
+        builds = provide(names, manner_of(options), cache, server_user(), progress)
     found = [one for one in builds if one is not None]
     write_out(
         "".join(f"PostgreSQL {one.version} ({one.origin}) {visible(str(one.bin_directory))}\n" for one in found), ""

@@ -117,5 +117,5 @@ def _provide(
     names = study.servers
     meant = names if earlier is None else as_measured_before(names, earlier.facts)
     compilers = {} if earlier is None else compilers_before(names, meant, earlier.facts, cache)
-    builds = provide(meant, study.build_manner, cache, user, progress.say, progress, compilers)
+    builds = provide(meant, study.build_manner, cache, user, progress, compilers)
     return dict(zip(names, builds, strict=True))
