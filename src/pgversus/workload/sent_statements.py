@@ -172,7 +172,7 @@ def _question(name: str) -> str:
     quoted = name.replace("'", "''")
     return (
         f"DO $pgversus$ BEGIN RAISE WARNING 'pgversus setting % = %', '{quoted}', "
-        f"to_json(current_setting('{quoted}', true)); END $pgversus$;\n"
+        f"to_json(coalesce(current_setting('{quoted}', true), '')); END $pgversus$;\n"
     )
 
 
