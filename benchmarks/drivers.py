@@ -97,13 +97,14 @@ def _pgbench(case: Case, *arguments: str) -> list[RealBlock]:
 
 def _own(case: Case) -> list[RealBlock]:
     with two_servers(SERVER, (SPIN, SPIN), ({}, {})) as servers:
+        for server in servers:
+            server.stop()
         return [_own_block(case, servers) for _ in range(2)]
 
 
 def _own_block(case: Case, servers: Sequence[Server]) -> RealBlock:
     began = time.monotonic()
     for server in servers:
-        server.stop()
         server.start()
     arms = [_OwnArm(server, case) for server in servers]
     for arm in arms:
@@ -113,8 +114,9 @@ def _own_block(case: Case, servers: Sequence[Server]) -> RealBlock:
         first, second = random.sample(arms, 2)
         for arm in (first, second, second, first):
             arm.run(_WINDOW_S)
-    for arm in arms:
+    for arm, server in zip(arms, servers, strict=True):
         arm.close()
+        server.stop()
     a, b = (arm.transactions / arm.seconds for arm in arms)
     return RealBlock(
         log_ratio=math.log(b / a),

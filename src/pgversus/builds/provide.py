@@ -68,8 +68,7 @@ def provide(
         found |= zip(releases, _provide_releases(releases, cache, user, progress), strict=True)
     orders = fetched_orders(here, manner, cache, user, progress.say, progress.fetching, compilers)
     found |= {name: build(order, cache, user, progress.say, progress.building) for name, order in orders.items()}
-    # None for an external server.
-    return tuple(found.get(name) for name in meant)
+    return tuple(None if isinstance(name, RunningServer) else found[name] for name in meant)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,12 +24,10 @@ _LARGEST = 1_000_000
 # Bytes; a larger file contains rows rather than commands.
 
 
-def check_form(form: str, style: str | None, output: str | None) -> None:
-    """Raise UsageError for a style with a format other than Markdown, and for a binary format without a file."""
+def check_style(style: str | None, form: str) -> None:
+    """Raise UsageError for a style with a format other than Markdown."""
     if style is not None and form != "markdown":
         raise click.UsageError(f"--style {style} requires --format markdown")
-    if form in _BINARY and output is None:
-        raise click.UsageError(f"--format {form} is binary: name a file with --output FILE")
 
 
 def unchanged_text(file: SetupFile) -> str | None:
@@ -186,9 +184,12 @@ def report(
     form = "json" if as_json else form
     if (verbose or quiet) and form != "terminal":
         raise click.UsageError("--verbose and --quiet require --format terminal")
-    check_form(form, style, output)
+    check_style(style, form)
     of_one = {"--style": style is not None, "--published": published, "--charts": charts_directory is not None}
     two = one_or_two(results, form, of_one)
+    if form in _BINARY and output is None:
+        # Before any chart is written.
+        raise click.UsageError(f"--format {form} is binary: name a file with --output FILE")
     # Formats for programs are always English.
     form_language = language if form in _FOR_PEOPLE else Language.ENGLISH
     if two is not None:

@@ -62,7 +62,7 @@ class SnapshotCache:
             # The user has disabled the cache.
             return
         data = made.cluster.data_directory
-        needed = tree_bytes(made.cluster.data_directory)
+        needed = tree_bytes(data)
         try:
             if not make_room_for(needed, self._cache, self._most_bytes):
                 self._report_not_cached(f"the cache has no space for {size(needed)}")

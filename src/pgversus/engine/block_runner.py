@@ -267,7 +267,7 @@ class _Attempt:
         """Return the windows of a session by arm, without those of arms that failed."""
         name = partial(self._name, number=session.first_round, attempt=attempt)
         is_long = self._design.window_kind is WindowKind.RUN
-        first = next(self._active_arms(session.rounds[0]), None), 1
+        first = (next(self._active_arms(session.rounds[0]), None), 1)
         for number, order in enumerate(session.rounds, session.first_round):
             for arm in self._active_arms(order):
                 # Announce only the first of short windows: nothing is drawn between them.

@@ -35,7 +35,8 @@ _LOCK = ".lock"
 
 def processes_in(directory: Path) -> list[psutil.Process]:
     """Return the servers' processes whose working directory is this directory or below it."""
-    top, found = directory.resolve(), []
+    top = directory.resolve()
+    found: list[psutil.Process] = []
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):
             working_directory = Path(process.cwd())

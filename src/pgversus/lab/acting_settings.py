@@ -64,7 +64,7 @@ def check_settings_in_scripts(
         names = [setting.name for setting in arm.settings if setting.name.lower() in before]
         for script in load.workload.scripts if names else ():
             for name, value in _after(script, load, target, names).items():
-                if value != before[name.lower()].value:
+                if name in names and value != before[name.lower()].value:
                     raise _overridden(arm, name, value, script.name, f"remove SET {name} from {script.name}")
 
 

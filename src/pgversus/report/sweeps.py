@@ -119,9 +119,7 @@ def amounts_of(comparison: Comparison) -> tuple[str, dict[int, tuple[float, str]
     if len(comparison.factors) != 1:
         return "", {}
     (factor,) = comparison.factors
-    arms = sorted(
-        {(arm.server, arm.settings): arm for arm in reversed(comparison.arms)}.values(), key=lambda arm: arm.index
-    )
+    arms = _without_repeats(comparison.arms)
     if factor == "server":
         return _("block size"), _block_sizes(arms)
     found = {}
@@ -132,6 +130,14 @@ def amounts_of(comparison: Comparison) -> tuple[str, dict[int, tuple[float, str]
             return "", {}
         found[arm.index] = float(match[1]) * _UNITS.get(match[2] or "", 1.0), text
     return factor, found
+
+
+def _without_repeats(arms: Sequence[Arm]) -> list[Arm]:
+    return [
+        arm
+        for arm in arms
+        if not any((one.server, one.settings) == (arm.server, arm.settings) for one in arms[: arm.index])
+    ]
 
 
 def _block_sizes(arms: Sequence[Arm]) -> dict[int, tuple[float, str]]:
@@ -220,9 +226,9 @@ def _left_out(labels: list[str]) -> str:
 
 _FEWEST_FACTORS, _FEWEST_COLUMNS = 2, 2
 _MOST_COLUMNS = 12
+# As many as fit side by side.
 _MOST_MAPPED = 1000
 """Verdicts."""
-# As many as fit side by side.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

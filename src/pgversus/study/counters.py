@@ -264,7 +264,7 @@ def recorded_name(name: str) -> str:
 
 
 def unit_of(name: str) -> CounterUnit:
-    """Return the unit of a counter, with which its name ends."""
+    """Return the unit of a counter, by the end of its name; a count if it names no unit."""
     if name.endswith("_bytes"):
         return CounterUnit.BYTES
     return CounterUnit.SECONDS if name.endswith("_s") else CounterUnit.COUNT

@@ -133,9 +133,12 @@ def _scheduled(lines: Numbers) -> tuple[Numbers, int]:
 
 def _end_to_end(lines: Numbers) -> tuple[Numbers, int]:
     """Return the time from each client's previous end to each end, and the number of unknown latencies."""
+    if not len(lines):
+        return lines[:, _TIME], 0
     ends = _ordered(lines)
-    latencies = np.where(ends.follows, np.append(0, np.diff(ends.microseconds)), ends.times)
-    is_known = ends.follows | (ends.times > 0)
+    follows = ends.follows
+    latencies = np.where(follows, np.append(0, np.diff(ends.microseconds)), ends.times)
+    is_known = follows | (ends.times > 0)
     return latencies[is_known], int((~is_known).sum())
 
 
@@ -217,9 +220,10 @@ def slices(ends: TransactionEnds, begins: Sequence[int], stops: Sequence[SliceEn
         """Subtract the pauses of each client until then, in microseconds."""
         return moments - paused[np.searchsorted(starts, moments, side="right"), ends.clients]
 
-    began = np.where(ends.follows, np.append(0, ends.microseconds[:-1]), ends.microseconds - ends.times)
+    follows = ends.follows
+    began = np.where(follows, np.append(0, ends.microseconds[:-1]), ends.microseconds - ends.times)
     latencies = worked(ends.microseconds) - worked(began)
-    is_known = ends.follows | (ends.times > 0)
+    is_known = follows | (ends.times > 0)
     # 0 before the first slice, then from 1. After the last stop pgbench is continued only to end the run.
     position = np.searchsorted(starts, ends.microseconds, side="right")
     position[ends.microseconds > stops[-1].stopped] = len(begins) + 1

@@ -7,6 +7,7 @@ transaction that is rolled back.
 import json
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import zip_longest
 from pathlib import Path
 
@@ -165,7 +166,12 @@ def settings_after(
 
 def told_settings(stderr: str) -> dict[str, str]:
     """Return the values of settings from the warnings that the questions raise; the last one of each name."""
-    return {match[1]: json.loads(match[2]) for match in _SETTING_LINE.finditer(stderr)}
+    found = {}
+    for match in _SETTING_LINE.finditer(stderr):
+        # A script may raise such a warning itself.
+        with suppress(ValueError):
+            found[match[1]] = json.loads(match[2])
+    return found
 
 
 def _question(name: str) -> str:

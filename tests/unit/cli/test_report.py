@@ -77,6 +77,15 @@ def test_missing_results_are_rejected() -> None:
     assert "Missing argument" in refused()
 
 
+@pytest.mark.parametrize("form", ["parquet", "trials-parquet"])
+def test_a_binary_format_without_a_file_is_rejected_before_any_chart_is_written(
+    two: tuple[str, str], tmp_path: Path, form: str
+) -> None:
+    charts = tmp_path / "charts"
+    assert "name a file with --output FILE" in refused(two[0], "--format", form, "--charts", str(charts))
+    assert not charts.exists()
+
+
 @pytest.mark.parametrize("form", ["trials-csv", "parquet", "trials-parquet"])
 def test_formats_of_one_result_are_rejected_for_two(two: tuple[str, str], form: str) -> None:
     assert f"--format {form} supports one result only" in refused(*two, "--format", form)

@@ -23,8 +23,8 @@ class Trust:
     same_arms: list[str]
     """Results of A/A comparisons; advice if there are none."""
     noise: list[tuple[str, ...]]
-    """For each verdict: the spread of its per-block ratios, the parts due to windows and to server starts, the smallest
-    detectable difference, and the number of blocks; empty if unknown."""
+    """For each verdict: its label, the spread of its per-block ratios, the parts due to windows and to server starts,
+    the smallest detectable difference, and the number of blocks; empty if unknown."""
     drops: list[str]
     caveats: list[str]
 

@@ -62,7 +62,7 @@ class Factor(Generic[T]):
         return len(self.levels) > 1
 
     def positions(self, word: str) -> Sequence[int]:
-        """Return the positions of levels with this name; several if a server is named twice."""
+        """Return the positions of levels with this name; several if a level is repeated."""
         return self._by_word.get(word) or self._by_label.get(word, ())
 
     @cached_property
@@ -172,7 +172,8 @@ def check_for_repeats(path: Path, words: Sequence[str], problems: Problems) -> N
                     slug="study-repeated-level",
                     found=f"{shown_value(str(path[-1]), word)} again",
                     expected="each level once",
-                    to_do="remove it; only servers and compared levels may be repeated, for an A/A comparison",
+                    to_do="remove it; only servers, and levels of a compared setting or variable, may be repeated "
+                    "(A/A comparison)",
                 ),
                 spoils=False,
             )

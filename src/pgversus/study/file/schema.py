@@ -88,8 +88,9 @@ class FactorsTable(Table):
 
     Every name except `server`, `workload`, `dataset`, `load`, `scale`, `cache` and `variables` is a PostgreSQL setting.
     Its levels are written as in `postgresql.conf`; numbers, `true` and `false` need no quotes. Quote the name of an
-    extension's setting, because it contains a dot: `"auto_explain.log_timing" = ["on", "off"]`. If the setting is
-    compared, the same level twice is an A/A comparison.
+    extension's setting, because it contains a dot: `"auto_explain.log_timing" = ["on", "off"]`.
+
+    The same level of the compared setting or variable twice is an A/A comparison.
 
     `[factors.variables]` is a table of variables, each of which is a factor. Its levels are passed to the scripts of
     every load (`-D`) and to the files in `prepare` of every operation. Refer to a variable as to any other factor:

@@ -152,6 +152,12 @@ def test_a_repeated_level_of_the_compared_setting_is_an_a_a_comparison() -> None
     assert context.comparison.arms[1].settings == context.comparison.baseline.settings
 
 
+def test_a_repeated_level_of_the_compared_variable_is_an_a_a_comparison() -> None:
+    text = SHORT.replace('["16.12", "17.8"]', '["17.8"]\n[factors.variables]\nrows = [10, 10, 20]')
+    [context] = study(f'compare = "rows"\n{text}').contexts
+    assert [arm.label for arm in context.comparison.arms] == ["rows=10", "rows=10 (2)", "rows=20"]
+
+
 def test_one_of_repeated_levels_can_be_excluded_by_its_label() -> None:
     text = SHORT.replace('["16.12", "17.8"]', '["17.8"]\nwork_mem = ["4MB", "4MB", "64MB"]\njit = ["on", "off"]')
     text = f'compare = "work_mem"\n{text}[[exclude]]\nwork_mem = "4MB (2)"\njit = "off"\n'

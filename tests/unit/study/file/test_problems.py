@@ -204,7 +204,7 @@ def test_a_repeated_key_has_its_own_remedy() -> None:
             "study-repeated-level",
             "line 4, [factors] jit, item 2",
             '"on" again',
-            "remove it; only servers and compared levels may be repeated, for an A/A comparison",
+            "remove it; only servers, and levels of a compared setting or variable, may be repeated (A/A comparison)",
         ),
         (
             f"{SHORT}[settings]\nport = 5432\n",
