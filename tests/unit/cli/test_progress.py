@@ -9,7 +9,7 @@ from rich.console import ConsoleDimensions
 
 from pgversus.cli.progress import TerminalProgress
 from pgversus.cli.progress_rows import interim_text, start_text
-from pgversus.engine.progress import Look, TimeEstimate
+from pgversus.engine.progress import Look, Progress, TimeEstimate
 from pgversus.records.trials import Block, FailedTrial, Phase
 from pgversus.report.terminal import SafeConsole
 from pgversus.stats.analysis import InterimResult
@@ -478,3 +478,9 @@ def test_lines_of_progress_contain_no_password(is_terminal: bool) -> None:  # no
         progress.block_finished(context, Block(number=1, trials={}, failures=(failure,)), {}, 44.0)
     assert "Geheim99" not in file.getvalue()
     assert "a trial of 17.8 failed: a://h: LINE 1: ALTER ROLE u PASSWORD ..." in file.getvalue()
+
+
+def test_the_terminal_shows_every_event() -> None:
+    events = {name for name, value in vars(Progress).items() if callable(value)}
+    assert len(events) > 5
+    assert events <= vars(TerminalProgress).keys()
