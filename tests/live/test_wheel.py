@@ -30,7 +30,8 @@ def test_the_wheel_runs_the_demo_and_lists_the_bundled_studies(installed: Comman
     assert "planner-16-vs-17" in installed.run("studies").stdout
     ended = installed.run("demo", *QUICK, "--results", "results", "--json")
     assert ended.code == 0, ended.stderr
-    assert ended.comparison["answer"][0].startswith("17.8 is faster than 16.12")
+    (verdict,) = ended.comparison["verdicts"]
+    assert verdict["ratio"] > 2, "17.8 runs the statement of the demo many times as fast as 16.12"
     page = installed.run("report", "results", "--format", "html", "-o", "page.html")
     assert page.code == 0, page.stderr
     assert (installed.directory / "page.html").stat().st_size > 0
