@@ -40,6 +40,5 @@ CLOCKS = (
         what="the time of day jumps for pgversus, by up to an hour",
         play=_play,
         tries=25,
-        tries_in_tests=2,
     ),
 )

@@ -121,7 +121,6 @@ MEMORY = (
         what="servers that run at the moment get no more memory",
         play=_play,
         tries=25,
-        tries_in_tests=2,
     ),
     Fault(
         name="killed-for-memory",

@@ -59,13 +59,11 @@ PAIRS = (
         what="two runs on one results folder, one of them killed -9",
         play=partial(_play, RUN),
         tries=50,
-        tries_in_tests=2,
     ),
     Fault(
         name="two-on-one-cache",
         what="two runs on one cache, one of them killed -9",
         play=partial(_play, _ELSEWHERE),
         tries=50,
-        tries_in_tests=2,
     ),
 )

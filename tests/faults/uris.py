@@ -49,6 +49,5 @@ URIS = (
         what="a server given by URI goes away, and returns during the run or after it",
         play=_play,
         tries=50,
-        tries_in_tests=2,
     ),
 )

@@ -35,7 +35,8 @@ from tests.live.conftest import own_server
 pytestmark = pytest.mark.live
 
 
-@pytest.fixture(scope="module", params=["12.22", "17.8", "18.0"])
+# The oldest and the newest: the views that are read are the same in between.
+@pytest.fixture(scope="module", params=["12.22", "18.0"])
 def server(request: pytest.FixtureRequest) -> Iterator[Server]:
     with own_server(f"zonky:{request.param}") as started:
         started.start()
