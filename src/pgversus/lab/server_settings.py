@@ -163,7 +163,9 @@ def _without_missing(study: Study, answers: _Answers) -> Study:
                 kept = tuple(setting for setting in arm.settings if setting not in lacking)
                 arms.append(replace(arm, index=len(arms), settings=kept))
         if _is_comparison(context, arms):
-            contexts.append(replace(context, comparison=replace(context.comparison, arms=tuple(arms))))
+            comparison = replace(context.comparison, arms=tuple(arms))
+            # Numbered without gaps: stored contexts are checked for that when they are read.
+            contexts.append(replace(context, number=len(contexts) + 1, comparison=comparison))
     if not contexts:
         raise StudyError(
             "nothing is left to compare",

@@ -27,7 +27,7 @@ _NUMBERS_OF_DESIGN = tuple(one.name for one in fields(Design) if one.name != "se
 def check_study(study: StudyMetadata, comparisons: Mapping[int, Comparison]) -> None:
     """Check a study. comparisons: those of all contexts, by number."""
     if study.contexts != len(comparisons) or list(comparisons) != list(range(1, len(comparisons) + 1)):
-        raise ValueError(f"{len(comparisons)} contexts instead of {study.contexts}")
+        raise ValueError(f"contexts {list(comparisons)[:10]} instead of 1 to {study.contexts}")
     contenders = sum(len(comparison.contenders) for comparison in comparisons.values())
     if comparisons and not contenders <= study.verdicts <= _MOST_VERDICTS:
         raise ValueError(f"{study.verdicts} verdicts for {contenders} contenders")

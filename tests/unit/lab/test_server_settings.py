@@ -133,6 +133,15 @@ def test_a_context_without_baseline_is_dropped_and_a_study_without_contexts_is_a
     assert caught.value.slug == "study-nothing-left"
 
 
+def test_contexts_left_are_numbered_without_gaps() -> None:
+    arms = ((OLD, (("io_combine_limit", "1"),)), (NEW, (("io_combine_limit", "2"),)))
+    good, other = ((NEW, ()), (NEW, ())), ((NEW, (("work_mem", "8MB"),)), (NEW, ()))
+    requested = replace(study(arms, good, arms, other, factors=("io_combine_limit",)), skips_missing_settings=True)
+    left = with_possible_settings(requested, Servers()).contexts
+    assert [context.number for context in left] == [1, 2]
+    assert [one.comparison.baseline for one in left] == [requested.contexts[i].comparison.baseline for i in (1, 3)]
+
+
 def test_refused_values_stay_errors() -> None:
     requested = replace(study(((NEW, ()), (NEW, (("work_mem", "1kB"),)))), skips_missing_settings=True)
     with pytest.raises(StudyError) as caught:
