@@ -18,6 +18,7 @@ from pgversus.postgres.labels import label_of_running
 from pgversus.postgres.session import uri_target
 from pgversus.postgres.settings_check import accepts_sessions, ask_program
 from pgversus.records.dry_run import DryRun
+from pgversus.stats.confidence import check_precision
 from pgversus.store.folder import check_folder, holds_results
 from pgversus.store.reading import StoredStudy, read_results
 from pgversus.study.needs import needs_of
@@ -50,6 +51,8 @@ def dry_run(
     here = _builds_here(study, earlier, cache, user, asks_servers=asks_servers)
     target_of = partial(uri_target, uses_environment=is_trusted) if asks_servers else None
     possible = _with_possible_settings(study, here, user, target_of)
+    for context in possible.contexts:
+        check_precision(context.comparison.design, possible.verdicts)
     running = [server for server in study.servers if isinstance(server, RunningServer)]
     not_queried = (*here.not_inspected, *([] if asks_servers else map(label_of_running, running)))
     unreachable = [one for one in running if target_of is not None and not accepts_sessions(target_of(one.uri, ()))]

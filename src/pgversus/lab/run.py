@@ -51,6 +51,7 @@ from pgversus.lab.testbed import PostgresTestbed
 from pgversus.postgres.client import Client, check_encryption, check_login
 from pgversus.postgres.labels import label_of_running
 from pgversus.postgres.session import uri_target
+from pgversus.stats.confidence import check_precision
 from pgversus.store.folder import NOT_ATTRIBUTED, holds_results
 from pgversus.store.reading import StoredStudy, read_results
 from pgversus.study.design import StopReason
@@ -158,6 +159,8 @@ def _run(study: Study, options: RunOptions, folder: ResultsFolder, progress: Pro
     _check_client(study, options.client)
     with open_resources(study, options.user, progress, earlier) as resources, ExitStack() as stack:
         study = resources.study
+        for context in study.contexts:
+            check_precision(context.comparison.design, study.verdicts)
         _say_if_busy(other_load.share_since(), progress)
         facts = {
             "host": host,

@@ -13,9 +13,12 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 
+from pgversus.errors import StudyError
+from pgversus.records.trials import BIN_WIDTH
 from pgversus.stats.effects import LogEstimate
 from pgversus.study.design import Design
 from pgversus.study.metrics import Metric
+from pgversus.text.units import percent, percent_above
 
 CONFIDENCE = 0.95
 
@@ -88,6 +91,25 @@ def look_rule(design: Design, verdicts: int) -> LookRule:
     rule = design.stopping_rule
     alpha = (1 - CONFIDENCE) / verdicts if rule.looks_once else sequential_alpha(rule.last_look, verdicts)
     return LookRule(alpha=alpha, first_look=rule.first_look, last_look=rule.last_look, verdicts=verdicts)
+
+
+def check_precision(design: Design, verdicts: int) -> None:
+    """Raise StudyError for a precision that the resolution of a percentile keeps out of reach of any number of blocks.
+
+    verdicts: as for look_rule().
+    """
+    wanted, rule = design.log_precision, look_rule(design, verdicts)
+    least = rule.critical_value(rule.last_look) * BIN_WIDTH / 2
+    if design.metric.quantile is not None and design.precision is not None and wanted is not None and wanted < least:
+        raise StudyError(
+            "no number of blocks reaches this precision of a percentile",
+            slug="study-precision-of-percentile",
+            where=f"a precision of ±{percent(design.precision)}",
+            found=f"percentiles that are exact to {percent(math.expm1(BIN_WIDTH))}",
+            expected=f"at least ±{percent_above(math.expm1(least))}, with a limit of {rule.last_look} blocks and "
+            f"{verdicts} verdicts that share an error of 5 %",
+            to_do="use a larger value of --precision, or judge the mean latency",
+        )
 
 
 def sequential_alpha(max_blocks: int, verdicts: int) -> float:
@@ -206,6 +228,7 @@ def blocks_to_resolve(estimate: LogEstimate, rule: LookRule, half_width: float) 
         return None
     spread = estimate.standard_error * math.sqrt(estimate.n)
     for n in range(max(estimate.n, rule.first_look), rule.last_look + 1):
-        if critical_value(n, rule.alpha) * spread / math.sqrt(n) < half_width:
+        error = max(spread / math.sqrt(n), estimate.least_error)
+        if critical_value(n, rule.alpha) * error < half_width:
             return n
     return None

@@ -55,6 +55,8 @@ class LogEstimate:
     standard_error: float
     """NaN for a single block, and for a maximum."""
     n: int
+    least_error: float = 0.0
+    """The standard error of a percentile never falls below this, its resolution, however many blocks there are."""
 
 
 def log_ratio(samples: Samples, quantity: Quantity, baseline: int, contender: int) -> LogEstimate | None:
@@ -116,4 +118,5 @@ def mean_of_logs(logs: Sequence[float], *, least_error: float = 0.0) -> LogEstim
     if n == 1:
         return LogEstimate(point=mean, standard_error=math.nan, n=1)
     variance = math.fsum((x - mean) ** 2 for x in logs) / (n - 1)
-    return LogEstimate(point=mean, standard_error=max(math.sqrt(variance / n), least_error), n=n)
+    error = max(math.sqrt(variance / n), least_error)
+    return LogEstimate(point=mean, standard_error=error, n=n, least_error=least_error)

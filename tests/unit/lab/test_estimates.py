@@ -19,6 +19,8 @@ from pgversus.lab.studies import open_study
 from pgversus.records.dry_run import DryRun
 from pgversus.report.inventory import dry_run_text
 from pgversus.store.writing import Results
+from pgversus.study.design import Design
+from pgversus.study.metrics import Metric
 from pgversus.study.study import Study
 from tests.unit.postgres.listening import listening
 
@@ -69,6 +71,16 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
 def requested(study: Study, tmp_path: Path) -> DryRun:
     """The study after its servers were queried."""
     return dry_run(study, tmp_path / "r", USER, asks_servers=True)
+
+
+def test_a_precision_that_no_number_of_blocks_reaches_is_refused(study: Study, tmp_path: Path) -> None:
+    design = Design(metric=Metric.LATENCY_P95, precision=0.01)
+    contexts = tuple(
+        replace(context, comparison=replace(context.comparison, design=design)) for context in study.contexts
+    )
+    with pytest.raises(StudyError) as caught:
+        requested(replace(study, contexts=contexts), tmp_path)
+    assert caught.value.slug == "study-precision-of-percentile"
 
 
 def test_treatments_that_a_local_server_does_not_support_are_not_counted(study: Study, tmp_path: Path) -> None:

@@ -1,13 +1,25 @@
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgversus.stats.confidence import Verdict, blocks_to_end, blocks_to_resolve, interval, judge, look_rule
-from pgversus.stats.effects import LogEstimate
+from pgversus.errors import StudyError
+from pgversus.stats.analysis import analyse, blocks_needed
+from pgversus.stats.confidence import (
+    Verdict,
+    blocks_to_end,
+    blocks_to_resolve,
+    check_precision,
+    interval,
+    judge,
+    look_rule,
+)
+from pgversus.stats.effects import LogEstimate, Samples
 from pgversus.study.design import Design
 from pgversus.study.metrics import Metric
+from tests.builders import comparison, judged_by, latency_block
 
 RULE = look_rule(Design(), 1)
 DESIGN = Design()
@@ -91,3 +103,36 @@ def test_the_forecast_does_not_depend_on_the_sign(point: float) -> None:
     assert found == blocks_to_end(LogEstimate(point=0.03, standard_error=0.02, n=6), RULE, DESIGN)
     assert found is not None
     assert found > 6
+
+
+@pytest.mark.parametrize(("precision", "is_reached"), [(0.01, False), (0.02, True)])
+def test_no_number_of_blocks_narrows_a_percentile_beyond_its_resolution(precision: float, *, is_reached: bool) -> None:
+    requested = comparison(design=replace(judged_by(Metric.LATENCY_P95), precision=precision))
+    alike = Samples(latency_block(number, [5000] * 1000, [5000] * 1000) for number in range(1, 11))
+    needed = blocks_needed(analyse(alike, requested, RULE).results[0], requested, RULE)
+    assert (needed is not None) is is_reached
+    narrowest = interval(LogEstimate(point=0.0, standard_error=math.log(1.01) / 2, n=100), RULE).half_width
+    assert (narrowest <= math.log1p(precision)) is is_reached
+
+
+@pytest.mark.parametrize(
+    ("metric", "precision", "verdicts", "is_refused"),
+    [
+        (Metric.LATENCY_P95, 0.01, 1, True),
+        (Metric.LATENCY_P95, 0.015, 1, False),
+        (Metric.LATENCY_P95, 0.015, 5, True),
+        (Metric.LATENCY_P95, None, 5, False),
+        (Metric.LATENCY_MEAN, 0.001, 5, False),
+        (Metric.TPS, 0.001, 5, False),
+    ],
+)
+def test_a_precision_beyond_the_resolution_of_a_percentile_is_refused(
+    metric: Metric, precision: float | None, verdicts: int, *, is_refused: bool
+) -> None:
+    design = replace(judged_by(metric), precision=precision)
+    if not is_refused:
+        check_precision(design, verdicts)
+        return
+    with pytest.raises(StudyError) as caught:
+        check_precision(design, verdicts)
+    assert caught.value.slug == "study-precision-of-percentile"
