@@ -113,7 +113,7 @@ def run_parts(
     states = [state for part in parts for state in part]
     _report_earlier_runs(states, budget_s, progress)
     for number, part in enumerate(parts):
-        if all(state.stopped is not None for state in part):
+        if _has_ended(part):
             continue
         try:
             begin_part(part)
@@ -148,8 +148,15 @@ def _report_earlier_runs(states: Sequence[ContextState], budget_s: float, progre
 
 def _share_s(parts: Sequence[Sequence[ContextState]], number: int, budget_s: float) -> float:
     """Return the seconds for a part, including its blocks of earlier runs."""
-    left_s = _left_s(budget_s, [state for part in parts[:number] for state in part])
-    return left_s * len(parts[number]) / sum(map(len, parts[number:]))
+    # Later parts that ended in an earlier run need nothing more: what they left belongs to the others.
+    open_later = [part for part in parts[number + 1 :] if not _has_ended(part)]
+    ended = [*parts[:number], *filter(_has_ended, parts[number + 1 :])]
+    left_s = _left_s(budget_s, [state for part in ended for state in part])
+    return left_s * len(parts[number]) / sum(map(len, (parts[number], *open_later)))
+
+
+def _has_ended(part: Sequence[ContextState]) -> bool:
+    return all(state.stopped is not None for state in part)
 
 
 def run_contexts(

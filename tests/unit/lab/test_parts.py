@@ -72,6 +72,19 @@ def test_every_part_gets_its_share_of_the_budget_and_unused_time() -> None:
     assert [run.kept.count(context) for context in (1, 2, 3)] == [3, 3, 4]
 
 
+def test_budget_that_a_later_part_left_belongs_to_the_others_when_the_study_is_resumed() -> None:
+    budget_s = 1000.0
+    states = study(2, margin=0.0001, max_blocks=100)
+    first = Run(Pretended({}, tps_of={1: {0: 100.0, 1: 100.0}, 2: {0: 100.0, 1: 200.0}}))
+    assert first.parts(in_parts(states, 1, 1), budget_s) is StopReason.BUDGET
+    assert [state.stopped for state in states] == [None, StopReason.DECIDED]
+    assert first.kept == [1] * 41 + [2] * 4, "half of the budget, and the first look"
+    second = Run(first.testbed.host)
+    second.parts(in_parts(states, 1, 1), budget_s)
+    assert set(second.kept) == {1}
+    assert budget_s - BLOCK_S < sum(state.wall_s for state in states) <= budget_s
+
+
 def test_a_resumed_study_continues_in_the_interrupted_part() -> None:
     states = study(3, fixed_blocks=4)
     parts = in_parts(states, 1, 1, 1)
