@@ -130,7 +130,8 @@ def run_parts(
                 estimate_of_all=partial(time_estimate, states, budget_s),
             )
         except KeyboardInterrupt:
-            if not any(state.preparation for earlier in parts[:number] for state in earlier):
+            others = [state for other in parts if other is not part for state in other]
+            if not any(state.preparation or state.failure for state in others):
                 raise
             return StopReason.INTERRUPTED
         if stopped is StopReason.INTERRUPTED:
@@ -208,8 +209,8 @@ def run_contexts(
                 is_hopeless = True
                 progress.say(words)
     except KeyboardInterrupt:
-        if is_new and not ready:
-            # Nothing is stored yet, so there is nothing to show.
+        if is_new and not ready and not any(state.failure for state in states):
+            # Nothing is stored, so there is nothing to show.
             raise
         return StopReason.INTERRUPTED
     return _final_stop_reason(states)

@@ -106,12 +106,31 @@ class InterruptedSite(PretendedSite):
         return super().prepare(context, known)
 
 
+class FailsThenInterrupted(PretendedSite):
+    """Fail in the first context that is prepared; simulate Ctrl-C in the second."""
+
+    def prepare(self, context: Context, known: Preparation | None) -> Preparation:
+        if self.prepared:
+            raise KeyboardInterrupt
+        self.unpreparable = frozenset({context.number})
+        return super().prepare(context, known)
+
+
 def test_an_interrupt_before_a_later_part_keeps_earlier_results() -> None:
     parts = in_parts(study(2, fixed_blocks=4), 1, 1)
     run = Run(equal_servers())
     run.testbed = InterruptedSite(run.testbed.host)
     assert run.parts(parts) is StopReason.INTERRUPTED
     assert run.kept == [1] * 4
+
+
+@pytest.mark.parametrize("sizes", [(2,), (1, 1)])
+def test_an_interrupt_after_a_context_has_failed_keeps_the_reason(sizes: tuple[int, ...]) -> None:
+    run = Run(equal_servers())
+    run.testbed = FailsThenInterrupted(run.testbed.host)
+    states = study(2)
+    assert run.parts(in_parts(states, *sizes)) is StopReason.INTERRUPTED
+    assert sorted(state.failure or "" for state in states) == ["", "the workload fails on 1 (x.sql): ERROR"]
 
 
 def test_an_interrupt_before_the_first_block_leaves_nothing_to_show() -> None:
