@@ -1,5 +1,6 @@
 """The blocks that a context still needs, estimated from those it has: their number, their length, and the time left."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -67,6 +68,11 @@ class Forecast:
         # A block includes all open arms, so the one that needs most decides.
         return None if None in needed else max(blocks or 0 for blocks in needed) * self.seconds_per_block
 
+    @property
+    def lacks_transactions(self) -> bool:
+        """Whether an open arm never gets an interval, because a block has too few transactions for the percentile."""
+        return any(self._lacks_transactions(self.interim_results[arm]) for arm in self.open_arms)
+
     def look(self, arm: int, interim: InterimResult, budget_left: float, *, is_open: bool) -> Look:
         """Return the look at a contender. budget_left: seconds left of the study's budget."""
         blocks = self._blocks_left(arm, interim) if is_open else 0
@@ -87,6 +93,10 @@ class Forecast:
         seconds = blocks * self.seconds_per_block
         return seconds if self._is_fixed or self._is_before_first_look(interim) else min(budget_left, seconds)
 
+    def _lacks_transactions(self, interim: InterimResult) -> bool:
+        is_unbounded = math.isinf(interim.interval.half_width) and not self._is_before_first_look(interim)
+        return is_unbounded and self.design.metric.quantile is not None
+
     def _is_before_first_look(self, interim: InterimResult) -> bool:
         return interim.blocks < self.rule.first_look
 
@@ -96,7 +106,7 @@ class Forecast:
             return self.rule.first_look - interim.blocks
         if self._is_fixed:
             return 0
-        if interim.log_ratio is None:
+        if interim.log_ratio is None or self._lacks_transactions(interim):
             return None
         if arm in self.models:
             half_width = final_half_width(interim.log_ratio.point, self.design)

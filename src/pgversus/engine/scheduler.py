@@ -225,6 +225,11 @@ def _hopeless(states: Sequence[ContextState], budget_s: float) -> str:
         # It ends anyway, or has ended.
         return ""
     needed_s = _needed_s(waiting)
+    if any(state.forecast.lacks_transactions for state in waiting):
+        return (
+            "blocks have too few transactions for an interval of the judged percentile: use more clients or longer "
+            "windows"
+        )
     if needed_s is None:
         most = max(state.rule.last_look for state in waiting)
         return (

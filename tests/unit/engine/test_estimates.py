@@ -7,8 +7,9 @@ from pgversus.engine.progress import Look, Progress, TimeEstimate
 from pgversus.engine.scheduler import time_estimate
 from pgversus.stats.confidence import Verdict
 from pgversus.study.design import Design, StopReason
+from pgversus.study.metrics import Metric
 from pgversus.study.study import Context
-from tests.builders import comparison, rate_block
+from tests.builders import comparison, judged_by, latency_block, rate_block
 
 
 def state(number: int, *ratios: float, fixed: int | None = None, precision: float | None = None) -> ContextState:
@@ -73,6 +74,21 @@ def test_a_look_reports_blocks_until_the_first_look_and_then_until_an_answer() -
     assert precise.blocks_left is not None
     assert precise.blocks_left > 0
     assert precise.seconds_left == 10.0 * precise.blocks_left
+
+
+@pytest.mark.parametrize(("transactions", "lacks"), [(99, True), (100, False)])
+def test_no_time_is_known_for_a_percentile_of_too_few_transactions(transactions: int, *, lacks: bool) -> None:
+    # p95 needs 100 of each arm in every block.
+    one = ContextState(Context(number=1, levels=(), comparison=comparison(design=judged_by(Metric.LATENCY_P95))), 1)
+    for number, ratio in enumerate((1.9, 2.1, 1.5, 2.7), 1):
+        latencies = [5000] * transactions, [round(5000 * ratio)] * transactions
+        one.take(latency_block(number, *latencies)._replace(wall_s=10.0))
+    look = one.looks(one.interim_results, 1000.0)[1]
+    assert (look.blocks_left is None) is lacks
+    assert (one.seconds_left is None) is lacks
+    found = time_estimate([one], 1000.0)
+    assert (found.seconds_left == 960.0) is lacks
+    assert found.is_at_most is lacks
 
 
 def test_the_estimate_of_a_context_is_computed_once_for_each_number_of_blocks(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -394,15 +394,16 @@ def test_the_order_is_random_and_follows_from_the_seed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("margin", "budget_s", "words"),
+    ("metric", "tps", "margin", "budget_s", "words"),
     [
-        (0.0001, 1e6, "the limit of 100 blocks per context is too low"),
-        (0.003, 120.0, "more needed, 48 s left"),
-        (0.02, 1e6, None),
+        (Metric.TPS, 100.0, 0.0001, 1e6, "the limit of 100 blocks per context is too low"),
+        (Metric.TPS, 100.0, 0.003, 120.0, "more needed, 48 s left"),
+        (Metric.LATENCY_P95, 0.01, 0.05, 1e6, "too few transactions for an interval"),
+        (Metric.TPS, 100.0, 0.02, 1e6, None),
     ],
 )
 def test_a_budget_without_hope_is_reported_once_soon_after_six_blocks(
-    margin: float, budget_s: float, words: str | None
+    metric: Metric, tps: float, margin: float, budget_s: float, words: str | None
 ) -> None:
     said: list[tuple[str, int]] = []
 
@@ -410,8 +411,8 @@ def test_a_budget_without_hope_is_reported_once_soon_after_six_blocks(
         def say(self, line: str) -> None:
             said.append((line, len(state.blocks)))
 
-    host = Pretended({0: 100.0, 1: 100.0})
-    requested = comparison(margin=margin, budget_s=budget_s)
+    host = Pretended({0: tps, 1: tps})
+    requested = comparison(metric=metric, margin=margin, budget_s=budget_s)
     state = ContextState(Context(number=1, levels=(), comparison=requested), 1)
     run_contexts(
         [state],
