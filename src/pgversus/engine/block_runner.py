@@ -196,11 +196,14 @@ class _Attempt:
                 self._counters[arm] = self._trial_runner.counted(arm, transactions)
 
     def block(self, wall_s: float) -> Block:
-        """Return the block; arms that failed, or finished no transaction, have a message instead of a trial."""
+        """Return the block; arms that failed, or finished no transaction, have a message instead of a trial.
+
+        Without a pair there are no trials: nothing is compared, and the rest of the block was not measured.
+        """
         trials: dict[int, Trial] = {}
         failures = list(self._failures)
         for arm, windows in self._windows.items():
-            if self._has_failed(arm) or not windows:
+            if self._has_failed(arm) or self._is_pointless():
                 continue
             if sum(window.transactions for window in windows):
                 trials[arm] = trial_of(arm, windows, self._gauges.get(arm), self._counters.get(arm))

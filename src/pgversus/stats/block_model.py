@@ -55,7 +55,7 @@ def noise_parts(estimate: LogEstimate, blocks: Sequence[Block], contender: int) 
 
     Kalibera and Jones, ISMM 2013: the variance between blocks minus the mean variance within blocks.
     """
-    errors = [block.trials[contender].ratio_error for block in blocks if contender in block.trials]
+    errors = [block.trials[contender].ratio_error for block in blocks if block.has(BASELINE, contender)]
     known = [error for error in errors if error is not None]
     if not known or len(known) < len(errors) or math.isnan(estimate.standard_error):
         return None

@@ -529,6 +529,23 @@ def test_a_failed_trial_has_a_message_and_no_result_and_the_rest_continues() -> 
     assert analyse(ended.state.samples, comparison(), ended.state.rule).results[0].blocks == 4
 
 
+@pytest.mark.parametrize("failing", [0, 1])
+def test_a_block_that_ends_without_a_pair_has_no_trials(failing: int) -> None:
+    """The windows so far of the other arm would be a trial without the counters of the block."""
+    windows: list[int] = []
+
+    def fails(action: str, arm: int, block: int) -> bool:
+        if (action, arm, block) == ("measure", failing, 2):
+            windows.append(block)
+        return len(windows) == 3 and (action, arm, block) == ("measure", failing, 2)
+
+    ended = run(comparison(fixed_blocks=6), Pretended({0: 100.0, 1: 101.0}, fails=fails))
+    assert [sorted(block.trials) for block in ended.blocks] == [[0, 1], [], *[[0, 1]] * 5]
+    found = analyse(ended.state.samples, ended.state.comparison, ended.state.rule)
+    assert all("checkpoints_timed" in counters for counters in found.counters)
+    assert [values[Metric.TPS].n for values in found.arm_values] == [6, 6]
+
+
 @pytest.mark.parametrize("action", ["start", "warm-up", "measure", "collect", "count"])
 @pytest.mark.parametrize("is_of_host", [True, False])
 def test_a_failure_of_the_host_ends_the_run_and_one_of_an_arm_only_its_trial(action: str, *, is_of_host: bool) -> None:

@@ -59,3 +59,11 @@ def test_the_spread_is_not_split_if_a_block_has_no_error() -> None:
     bare = made[1].trials[1]._replace(ratio_error=None)
     assert noise_parts(estimate, [made[0], made[1]._replace(trials={**made[1].trials, 1: bare})], 1) is None
     assert noise_parts(estimate, [], 1) is None
+
+
+def test_a_block_without_the_baseline_does_not_prevent_the_split() -> None:
+    made = blocks(0.01, 0.01)[:5]
+    estimate = log_ratio(Samples(made), Metric.TPS, 0, 1)
+    assert estimate is not None
+    alone = Block(number=6, trials={1: windows_of(1, 100.0, 100.0)})
+    assert noise_parts(estimate, [*made, alone], 1) == noise_parts(estimate, made, 1)
