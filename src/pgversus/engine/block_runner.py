@@ -225,9 +225,10 @@ class _Attempt:
     def _undisturbed(self, session: Session) -> Mapping[int, Sequence[Window]]:
         """Measure a session, repeating it as long as any of its windows was disturbed.
 
-        All arms are repeated, so that none is favoured. A block repeats at most half as many rounds as it has, an
-        operation only once; then results count as they are: on a host that is always disturbed a study must still end.
-        Repetitions that do not help are given up for a while.
+        All arms are repeated, so that none is favoured. A block repeats sessions until half as many rounds as designed
+        are repeated, an operation only once; then results count as they are: on a host that is always disturbed a study
+        must still end. A session of short windows is repeated whole. Repetitions that do not help are given up for a
+        while.
         Without a transaction in short windows, such as after the clock was set, there is nothing that could count.
         """
         windows = self._session(session, attempt=1)
@@ -258,7 +259,7 @@ class _Attempt:
         ]
 
     def _may_repeat(self, windows: Mapping[int, Sequence[Window]], attempts: int) -> bool:
-        if self._failures:
+        if self.load_has_failed:
             return False
         if self._may_repeat_at_all and self._repeated_rounds < self._design.most_repeats:
             return True

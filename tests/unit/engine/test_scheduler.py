@@ -297,6 +297,29 @@ def test_on_a_host_that_is_always_disturbed_a_block_repeats_at_most_half_its_rou
     assert all(len(trial.windows) == 4 for block in ended.blocks for trial in block.trials.values())
 
 
+@pytest.mark.parametrize(("rounds", "per_session", "repeated"), [(4, 4, 4), (8, 4, 4), (12, 4, 8), (50, 24, 26)])
+def test_a_disturbed_session_of_short_windows_is_repeated_whole(rounds: int, per_session: int, repeated: int) -> None:
+    host = Pretended({0: 100.0, 1: 100.0}, disturbed=lambda _window: True)
+    requested = comparison(
+        fixed_blocks=2,
+        window_kind=WindowKind.SLICE,
+        window_s=0.02,
+        rounds=rounds,
+        rounds_per_session=per_session,
+    )
+    ended = run(requested, host)
+    assert [block.repeated_rounds for block in ended.blocks] == [repeated, repeated]
+
+
+def test_an_arm_that_does_not_start_does_not_prevent_repetitions_for_the_others() -> None:
+    def fails(action: str, arm: int, block: int) -> bool:
+        return (action, arm, block) == ("start", 2, 2)
+
+    host = Pretended(dict.fromkeys(range(3), 100.0), disturbed=lambda _window: True, fails=fails)
+    ended = run(comparison(3, fixed_blocks=2), host)
+    assert [block.repeated_rounds for block in ended.blocks][:2] == [2, 2]
+
+
 def test_on_a_host_that_stays_disturbed_repeating_pauses() -> None:
     host = Pretended({0: 100.0, 1: 100.0}, disturbed=lambda _window: True)
     ended = run(comparison(fixed_blocks=10), host)
