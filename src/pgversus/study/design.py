@@ -154,7 +154,7 @@ class Design:
 
     @property
     def most_repeats(self) -> int:
-        """The number of rounds per block that may be repeated because of disturbances.
+        """The number of repeated rounds from which a block repeats no further session because of disturbances.
 
         The single round of an operation may be repeated. The only window of a load may not: the user chose its length.
         """
