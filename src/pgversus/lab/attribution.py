@@ -14,7 +14,7 @@ from pgversus.answers.answer import Answer
 from pgversus.answers.plans import restoration_of
 from pgversus.answers.read import read_answer
 from pgversus.engine.progress import Progress
-from pgversus.errors import PgversusError
+from pgversus.errors import PgversusError, StoreError
 from pgversus.lab.resume import is_same_question
 from pgversus.stats.confidence import DIFFERENT
 from pgversus.store.folder import attribution_folder, holds_results
@@ -165,10 +165,16 @@ def _wanted(study: Study, results: Path) -> Iterator[_Wanted]:
 
 
 def _so_far(one: _Wanted) -> _Earlier | None:
-    """Return earlier results of the same question; None if there are none. The rewrite may have changed since."""
+    """Return earlier results of the same question; None if none can be read. The rewrite may have changed since."""
     if not holds_results(one.folder):
         return None
-    stored = read_results(one.folder)
+    try:
+        stored = read_results(one.folder)
+    except StoreError:
+        # Measuring it then fails for the same reason, which is reported for this one alone.
+        return None
+    if len(stored.contexts) != 1:
+        return None
     study = one.matching_study(stored.contexts[0].context.comparison.design)
     if study is None or not is_same_question(stored, study):
         return None

@@ -14,7 +14,8 @@ from pgversus.lab.attribution import attribute
 from pgversus.lab.resume import without_secrets
 from pgversus.records.plans import Candidate, CapturedPlans, OverrideReason, PlanOverride
 from pgversus.records.preparation import ArmFacts, Preparation
-from pgversus.store.folder import FILE_NAME, NOT_ATTRIBUTED, attribution_folder
+from pgversus.store.folder import FILE_NAME, NOT_ATTRIBUTED, attribution_folder, holds_results, move_away
+from pgversus.store.reading import read_results
 from pgversus.store.writing import Results
 from pgversus.study.counterfactual import PlanRestoration
 from pgversus.study.design import StopReason
@@ -301,6 +302,38 @@ def test_a_damaged_attribution_leaves_the_verdict_readable(tmp_path: Path) -> No
     assert "results could not be read" in one.attributed[1].failure
     # A run does not fail either.
     assert attribute(study(), tmp_path, Measuring(), Progress()) == {}
+
+
+def garbage(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    (folder / FILE_NAME).write_bytes(b"x" * 4096)
+
+
+def without_contexts(folder: Path) -> None:
+    folder.parent.mkdir(parents=True)
+    Results.begin(
+        folder, replace(study(), contexts=()).fact, (), {"host": {"cpus": 2}, "client": {"version": "1"}}
+    ).close()
+
+
+@pytest.mark.parametrize(("damage", "is_measured"), [(garbage, False), (without_contexts, True)])
+def test_a_damaged_attribution_does_not_stop_the_others(
+    tmp_path: Path, damage: Callable[[Path], None], *, is_measured: bool
+) -> None:
+    requested = study(2)
+    measured(tmp_path, requested, [2.0, 2.0], plans_of(OLD, NEW, undone_by=OFF))
+    damage(attribution_folder(tmp_path, 1, 1))
+    measuring = Measuring()
+
+    def measure(of: Study, folder: Path) -> StopReason:
+        if holds_results(folder):
+            read_results(folder)
+            move_away(folder, "now")
+        return measuring(of, folder)
+
+    reasons = attribute(requested, tmp_path, measure, Progress())
+    assert [one.contexts[0].levels[0][1] for one in measuring.requested] == (["c1", "c2"] if is_measured else ["c2"])
+    assert list(reasons) == ([] if is_measured else ["1-1"])
 
 
 def test_a_finished_attribution_stays_when_block_sizes_change(tmp_path: Path) -> None:
