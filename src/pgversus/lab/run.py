@@ -24,6 +24,7 @@ from pgversus.host.directories import Cache, open_cache
 from pgversus.host.facts import host_facts
 from pgversus.host.identity import ServerUser
 from pgversus.host.run_directory import RunDirectory
+from pgversus.lab.acting_settings import session_settings
 from pgversus.lab.attribution import attribute
 from pgversus.lab.failures import failures_of_the_host
 from pgversus.lab.load_runner import ExplainArms
@@ -285,4 +286,5 @@ def compare_plans(study: Study, user: ServerUser, client: Client, progress: Prog
                 client=client, scratch=resources.directory.root / "statements", with_rows=True, progress=progress
             )
             plans = explainer.explain(servers, context.comparison)
-    return compared(context.comparison.arms, plans)
+            block_bytes = [int(session_settings(server)["block_size"].value) for server in servers]
+    return compared(context.comparison.arms, plans, block_bytes)
