@@ -5,13 +5,17 @@ would then run with the same value, and the comparison would find no difference 
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from pgversus.errors import WorkloadError
 from pgversus.lab.arm_servers import ArmServer
+from pgversus.lab.server_settings import Ask
 from pgversus.postgres import catalog
 from pgversus.postgres.catalog import SettingValue
 from pgversus.postgres.session import Target, connect
 from pgversus.study.comparison import Arm, Comparison
+from pgversus.study.servers import ServerName
+from pgversus.study.settings import Setting
 from pgversus.study.workload import Script
 from pgversus.text.redaction import value_without_secrets
 from pgversus.workload.pgbench_run import PgbenchLoad
@@ -34,10 +38,10 @@ def session_settings(server: ArmServer) -> Settings:
         return catalog.session_settings(connection)
 
 
-def check_settings_in_sessions(comparison: Comparison, sessions: Sequence[Settings]) -> None:
+def check_settings_in_sessions(comparison: Comparison, sessions: Sequence[Settings], ask: Ask) -> None:
     """Raise WorkloadError if a new session of the load does not have a requested setting.
 
-    sessions: for each arm, the settings of such a session.
+    sessions: for each arm, the settings of such a session. ask: the answer of its server on a setting.
     """
     for arm, settings in zip(comparison.arms, sessions, strict=True):
         by_name = _by_lower_name(settings)
@@ -45,10 +49,18 @@ def check_settings_in_sessions(comparison: Comparison, sessions: Sequence[Settin
             found = by_name.get(setting.name.lower())
             statement = None if found is None else _OVERRIDING.get(found.source)
             # If the same value was set twice, it acts.
-            if found is not None and statement is not None and found.value.lower() != setting.value.lower():
+            if found is not None and statement is not None and not _is_same(arm.server, setting, found.value, ask):
                 raise _overridden(
                     arm, setting.name, found.value, statement, f"remove {statement} from the setup file or the server"
                 )
+
+
+def _is_same(server: ServerName, setting: Setting, value: str, ask: Ask) -> bool:
+    """Return whether this is the value of the setting, in any words: 4096kB is 4MB, and false is off."""
+    if value.lower() == setting.value.lower():
+        return True
+    requested, found = (ask(server, one) for one in (setting, replace(setting, value=value)))
+    return requested is not None and found is not None and requested.value == found.value is not None
 
 
 def check_settings_in_scripts(

@@ -19,7 +19,7 @@ from pgversus.host.run_directory import RunDirectory, run_directory
 from pgversus.lab.arm_servers import common_settings
 from pgversus.lab.failures import failures_of_the_host
 from pgversus.lab.resume_checks import as_measured_before, compilers_before
-from pgversus.lab.server_settings import ask_of, with_possible_settings
+from pgversus.lab.server_settings import Ask, ask_of, with_possible_settings
 from pgversus.postgres.client import Client
 from pgversus.postgres.settings_check import ask_program
 from pgversus.store.reading import StoredStudy
@@ -37,6 +37,8 @@ class RunResources:
     cache: Cache
     builds: Mapping[ServerName, Build | None]
     """None for an external server."""
+    ask: Ask
+    """Answers whether a server accepts a setting, and with which value."""
     directory: RunDirectory
     kept: SnapshotCache
 
@@ -102,12 +104,13 @@ def open_resources(
         with failures_of_the_host(cache.runs):
             stack.enter_context(using_builds(builds.values(), cache))
             directory = stack.enter_context(run_directory(cache, user))
-            ask = partial(ask_program, user=user, directory=directory.settings_directory())
-            study = with_possible_settings(study, ask_of(builds, ask))
+            program = partial(ask_program, user=user, directory=directory.settings_directory())
+            ask = ask_of(builds, program)
+            study = with_possible_settings(study, ask)
         kept = SnapshotCache(cache, directory, progress, most_kept)
         # Trim however the run ends; by then all servers have been stopped.
         stack.callback(kept.trim)
-        yield RunResources(study=study, cache=cache, builds=builds, directory=directory, kept=kept)
+        yield RunResources(study=study, cache=cache, builds=builds, ask=ask, directory=directory, kept=kept)
 
 
 def _provide(

@@ -225,7 +225,7 @@ class PostgresTestbed:
         comparison = context.comparison
         self._progress.say(context.located("trying the workload once on every arm"))
         first = workload_runner.try_out()
-        check_settings_in_sessions(comparison, first.settings)
+        check_settings_in_sessions(comparison, first.settings, self._shared.resources.ask)
         check_budget(first.design, len(comparison.arms))
         fingerprints = [
             replace(snapshot.fingerprint, settings=settings)
