@@ -14,7 +14,7 @@ class Validity(StrEnum):
     VALID = "valid"
     UNDECIDED = "undecided"
     PARTLY_UNDECIDED = "partly undecided"
-    """Of a study whose other verdicts are valid."""
+    """Of a study with undecided verdicts, or contexts that were not reached, whose other verdicts are valid."""
     CAUTION = "caution"
     INVALID = "invalid"
 
@@ -64,6 +64,9 @@ def validity_of_study(answer: StudyAnswer) -> Validity:
         return Validity.INVALID
     if any(one.failed for one in answer.unanswered) or any(one.failure for one in answer.answers):
         found.add(Validity.CAUTION)
+    elif answer.unanswered:
+        # Those that were not reached have no verdict yet.
+        found.add(Validity.UNDECIDED)
     if len(found) == 1:
         return found.pop()
     # One invalid contender does not invalidate the others.

@@ -37,7 +37,7 @@ def joint_sentences(answer: StudyAnswer) -> list[str]:
         for one in unfinished_lines(answer, ranked)
     ]
     todo = [*repairs(judged), *filter(None, [size_advice(judged)]), *unfinished, *_resumption(answer)]
-    is_done = validity_of_study(answer) is Validity.VALID and not answer.unanswered
+    is_done = validity_of_study(answer) is Validity.VALID
     done = [_(NOTHING_TO_DO)] if is_done else []
     return [_counts(answer), *_worst(ranked), *(todo or done)]
 

@@ -1,13 +1,15 @@
 """Which verdicts are called valid."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
-from pgversus.answers.answer import Answer, Caveat
+from pgversus.answers.answer import Answer, Caveat, Unanswered
 from pgversus.answers.validity import Doubt, Validity, doubts, validity, validity_of_study
 from pgversus.stats.confidence import Verdict
 from pgversus.study.design import Design, StopReason
+from pgversus.study.study import Context
 from tests.builders import answer, comparison, rate_block, study_answer
 from tests.unit.report import cases
 
@@ -64,3 +66,20 @@ def test_the_wide_and_the_few_are_decided() -> None:
 
 def test_a_study_without_measurements_is_invalid() -> None:
     assert validity_of_study(study_answer([])) is Validity.INVALID
+
+
+@pytest.mark.parametrize(
+    ("failure", "case", "expected"),
+    [
+        (None, cases.faster, Validity.PARTLY_UNDECIDED),
+        (None, cases.undecided, Validity.UNDECIDED),
+        ("it fails", cases.faster, Validity.CAUTION),
+    ],
+)
+def test_a_study_with_contexts_that_have_no_results_is_not_valid(
+    failure: str | None, case: Callable[[], Answer], expected: Validity
+) -> None:
+    context = Context(number=2, levels=(("workload", "w2"),), comparison=comparison())
+    stopped = StopReason.BUDGET if failure is None else StopReason.FAILED
+    lost = Unanswered(context=context, failure=failure, stopped=stopped)
+    assert validity_of_study(study_answer([case()], unanswered=[lost])) is expected
