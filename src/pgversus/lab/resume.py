@@ -11,7 +11,7 @@ from pgversus.errors import StoreError
 from pgversus.lab.study_changes import changes_between
 from pgversus.postgres.labels import label_of_running
 from pgversus.store.codec import context_without_secrets
-from pgversus.store.folder import check_folder, holds_results, locked_folder, move_away
+from pgversus.store.folder import check_folder, holds_results, locked_folder, move_away, unwritable
 from pgversus.store.reading import StoredContext, StoredStudy, read_results
 from pgversus.study.servers import RunningServer, ServerName
 from pgversus.study.study import Context, Study
@@ -69,6 +69,8 @@ def results_folder(folder: Path, earlier: EarlierResults) -> Iterator[ResultsFol
     may_hold_results = earlier is not EarlierResults.REFUSE
     check_folder(folder, may_hold_results=may_hold_results)
     if earlier is EarlierResults.MOVE_AWAY:
+        if folder.name in ("", "..") and holds_results(folder):
+            raise unwritable(folder, "a folder given as . or .. cannot be renamed to keep its earlier results")
         # The parent directory, in which it is renamed.
         check_folder(folder.absolute().parent, may_hold_results=True)
     with ExitStack() as stack:

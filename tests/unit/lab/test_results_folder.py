@@ -47,6 +47,22 @@ def test_a_run_that_does_not_begin_moves_nothing_away(folder: Path) -> None:
     assert [path.name for path in folder.parent.iterdir()] == ["r"]
 
 
+@pytest.mark.parametrize("name", [".", "..", "sub/.."])
+def test_results_in_the_working_directory_or_above_are_not_moved_away(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (folder / "sub").mkdir()
+    monkeypatch.chdir(folder / "sub" if name == ".." else folder)
+    with pytest.raises(StoreError) as caught, results_folder(Path(name), EarlierResults.MOVE_AWAY):
+        pass
+    assert caught.value.slug == "store-unwritable"
+    with results_folder(Path(name), EarlierResults.RESUME) as held:
+        assert held.earlier is not None
+    (folder / FILE_NAME).unlink()
+    with results_folder(Path(name), EarlierResults.MOVE_AWAY) as held:
+        assert held.begin() is None
+
+
 def test_the_folder_that_replaces_moved_results_is_locked(folder: Path) -> None:
     with results_folder(folder, EarlierResults.MOVE_AWAY) as held:
         held.begin()
