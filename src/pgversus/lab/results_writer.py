@@ -80,8 +80,10 @@ class ResultsWriter:
 
     def _open(self) -> Results:
         if self._results is None:
-            self._results = self._begin() if self._earlier is None else self._resume(self._earlier)
+            self._results = self._begin() if self._earlier is None else Results(self._folder)
             self._stack.callback(self._results.close)
+            if self._earlier is not None:
+                self._update(self._results, self._earlier)
         return self._results
 
     def _begin(self) -> Results:
@@ -90,14 +92,12 @@ class ResultsWriter:
         self._begins()
         return Results.begin(self._folder, hidden.fact, hidden.contexts, self._facts)
 
-    def _resume(self, earlier: StoredStudy) -> Results:
-        results = Results(self._folder)
+    def _update(self, results: Results, earlier: StoredStudy) -> None:
         if earlier.study != study_without_secrets(self._study.fact):
             # Its texts and quantities of interest may have changed; its contexts have not.
             results.add_study(self._study.fact)
         for name, value in self._facts.items():
             results.add_fact(name, value)
-        return results
 
 
 def keep_server_logs(directory: RunDirectory, results: Path) -> None:

@@ -4,7 +4,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from importlib import metadata, resources
 from pathlib import Path
 from typing import Any, Self
@@ -33,14 +33,16 @@ class Results:
         self.folder = folder
         try:
             check_to_write(folder)
-            self._database = sqlite3.connect(folder / FILE_NAME, isolation_level=None)
-            check_schema(self._database)
-            self._database.execute("PRAGMA journal_mode = wal")
-            self._database.execute("PRAGMA synchronous = full")
-            self._database.execute("PRAGMA foreign_keys = on")
-            self._database.executescript(_sql("later.sql"))
-            add_missing_columns(self._database)
-            self._known = {name: at for at, name in enumerate(counter_names(self._database))}
+            with ExitStack() as stack:
+                self._database = stack.enter_context(closing(sqlite3.connect(folder / FILE_NAME, isolation_level=None)))
+                check_schema(self._database)
+                self._database.execute("PRAGMA journal_mode = wal")
+                self._database.execute("PRAGMA synchronous = full")
+                self._database.execute("PRAGMA foreign_keys = on")
+                self._database.executescript(_sql("later.sql"))
+                add_missing_columns(self._database)
+                self._known = {name: at for at, name in enumerate(counter_names(self._database))}
+                stack.pop_all()
         except OSError as error:
             raise unwritable(folder, error.strerror or error) from error
         except (sqlite3.Error, ValueError) as error:

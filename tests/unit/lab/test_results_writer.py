@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 
 from pgversus.engine.context_state import ContextState
+from pgversus.errors import StoreError
 from pgversus.host.identity import ServerUser
 from pgversus.host.run_directory import RunDirectory
 from pgversus.lab.results_writer import ResultsWriter, keep_server_logs
-from pgversus.store.folder import FILE_NAME
+from pgversus.store.folder import FILE_NAME, unwritable
 from pgversus.store.reading import StoredStudy, read_results
+from pgversus.store.writing import Results
 from pgversus.study.design import StopReason
 from pgversus.study.study import Context, Study
 from tests.builders import comparison
@@ -53,6 +55,20 @@ def test_failed_preparations_are_a_fact_of_one_run(tmp_path: Path) -> None:
     assert first.facts["not_prepared"] == {"2": "it is not there"}
     assert [one.failure for one in first.contexts] == [None, None]
     assert run(tmp_path, first, failing=False).facts["not_prepared"] == {}
+
+
+def test_results_that_cannot_be_resumed_are_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = run(tmp_path, None, failing=False)
+
+    def full(results: Results, name: str, _value: object) -> None:
+        raise unwritable(results.folder, name)
+
+    monkeypatch.setattr(Results, "add_fact", full)
+    with pytest.raises(StoreError) as caught:
+        run(tmp_path, first, failing=False)
+    # The error holds every frame, and with it the connection.
+    assert caught.value.slug == "store-unwritable"
+    assert sorted(path.name for path in tmp_path.iterdir()) == [FILE_NAME]
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o077])

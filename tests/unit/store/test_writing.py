@@ -36,6 +36,7 @@ from pgversus.study.workload import Step
 from tests.builders import comparison, latency_block, open_loop, operation_block, vacuum
 from tests.unit.plans.captures import OFF, captured, plans_of, with_rows
 from tests.unit.plans.raw import scan
+from tests.unit.store.whole import write_whole
 
 FACT = StudyMetadata(name="s", title="t", question="q", seed=7, verdicts=2, contexts=1, published=None)
 SERVERS: tuple[ServerName, ...] = (
@@ -282,6 +283,17 @@ def test_unreadable_results_are_an_error_and_never_a_traceback(tmp_path: Path, d
     with pytest.raises(StoreError) as caught:
         read_results(tmp_path)
     assert caught.value.slug == "store-unreadable"
+
+
+def test_results_that_cannot_be_opened_for_writing_are_closed(tmp_path: Path) -> None:
+    write_whole(tmp_path)
+    with closing(sqlite3.connect(tmp_path / FILE_NAME)) as database, database:
+        database.execute("UPDATE schema SET version = 2")
+    with pytest.raises(StoreError) as caught:
+        Results(tmp_path)
+    # The error holds every frame, and with it the connection.
+    assert caught.value.found == "schema version 2"
+    assert [path.name for path in tmp_path.iterdir()] == [FILE_NAME]
 
 
 def test_a_comparison_does_not_overwrite_existing_results(tmp_path: Path) -> None:
