@@ -36,7 +36,7 @@ class Results:
             with ExitStack() as stack:
                 self._database = stack.enter_context(closing(sqlite3.connect(folder / FILE_NAME, isolation_level=None)))
                 check_schema(self._database)
-                self._database.execute("PRAGMA journal_mode = wal")
+                _use_wal(self._database)
                 self._database.execute("PRAGMA synchronous = full")
                 self._database.execute("PRAGMA foreign_keys = on")
                 self._database.executescript(_sql("later.sql"))
@@ -135,6 +135,16 @@ class Results:
             # After a full disk or Ctrl-C nothing is half-written, and the next row can be added.
             if self._database.in_transaction:
                 self._database.execute("ROLLBACK")
+
+
+def _use_wal(database: sqlite3.Connection) -> None:
+    """Raise ValueError where SQLite can only keep a rollback journal, as on some network file systems.
+
+    After a kill, results with such a journal could be neither read nor resumed.
+    """
+    (mode,) = database.execute("PRAGMA journal_mode = wal").fetchone()
+    if mode != "wal":
+        raise ValueError("this file system does not support the write-ahead log of SQLite")
 
 
 def _write_whole(file: Path, study: StudyMetadata, contexts: Sequence[Context], facts: Mapping[str, Any]) -> None:

@@ -296,6 +296,19 @@ def test_results_that_cannot_be_opened_for_writing_are_closed(tmp_path: Path) ->
     assert [path.name for path in tmp_path.iterdir()] == [FILE_NAME]
 
 
+def test_a_file_system_without_a_write_ahead_log_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    connect = sqlite3.connect
+
+    def connected(file: Path, isolation_level: None) -> sqlite3.Connection:
+        # Locks as on network file systems, without shared memory.
+        return connect(f"{file.as_uri()}?vfs=unix-dotfile", uri=True, isolation_level=isolation_level)
+
+    monkeypatch.setattr(sqlite3, "connect", connected)
+    with pytest.raises(StoreError) as caught:
+        Results.begin(tmp_path, FACT, [context(1)])
+    assert "write-ahead log" in caught.value.found
+
+
 def test_a_comparison_does_not_overwrite_existing_results(tmp_path: Path) -> None:
     begun(tmp_path).close()
     with pytest.raises(StoreError) as caught:
