@@ -102,7 +102,8 @@ def _found(fingerprint: Fingerprint, options: BuildOptions) -> dict[str, str]:
 def _is_compiler(reported: str, requested: str) -> bool:
     """Compare compilers by version: configure, meson and the compiler itself name it differently."""
     number = _NUMBER.search(reported)
-    return number is None or number[0] in requested
+    # Whole numbers: 3.2.0 is not 13.2.0.
+    return number is None or re.search(rf"(?<![\d.]){re.escape(number[0])}(?!\d)", requested) is not None
 
 
 def _names_of(options: Sequence[BuildOptions]) -> set[tuple[str, str]]:

@@ -96,6 +96,12 @@ def test_a_server_that_matches_the_request_is_accepted(options: BuildOptions, se
             "compiler clang version 16.0.6",
             f"compiler {COMPILER}",
         ),
+        (
+            NO_OPTIONS,
+            running(version="PostgreSQL 17.8 on x86_64-linux, compiled by gcc-2.2.0, 64-bit"),
+            "compiler gcc-2.2.0",
+            f"compiler {COMPILER}",
+        ),
     ],
 )
 def test_a_server_that_does_not_match_the_request_is_refused(
