@@ -51,17 +51,22 @@ def ratio_error(baseline: Trial, contender: Trial) -> float | None:
 
 
 def noise_parts(estimate: LogEstimate, blocks: Sequence[Block], contender: int) -> NoiseParts | None:
-    """Split the spread of a contender's blocks; None with a single block, or if a block has no error of its windows.
-
-    Kalibera and Jones, ISMM 2013: the variance between blocks minus the mean variance within blocks.
-    """
+    """Split the spread of a contender's blocks; None with a single block, or if a block has no error of its windows."""
     errors = [block.trials[contender].ratio_error for block in blocks if block.has(BASELINE, contender)]
     known = [error for error in errors if error is not None]
     if not known or len(known) < len(errors) or math.isnan(estimate.standard_error):
         return None
-    within = math.fsum(error**2 for error in known) / len(known)
-    between = estimate.standard_error**2 * estimate.n
-    return NoiseParts(windows=math.sqrt(within), starts=math.sqrt(max(0.0, between - within)))
+    within = [error**2 for error in known]
+    starts = _starts_variance(estimate.standard_error**2 * estimate.n, within)
+    return NoiseParts(windows=math.sqrt(fmean(within)), starts=math.sqrt(starts))
+
+
+def _starts_variance(between: float, within: Sequence[float]) -> float:
+    """Return the variance between blocks minus the mean variance within blocks; 0 if the windows alone explain it.
+
+    Kalibera and Jones, "Rigorous benchmarking in reasonable time", ISMM 2013.
+    """
+    return max(0.0, between - fmean(within))
 
 
 def _quads(windows: Sequence[Window]) -> list[float]:
@@ -103,6 +108,9 @@ class BlockModel:
     def half_width(self, more: int, rounds: int, rule: LookRule) -> float:
         """Return the expected half width of the interval on the log scale. more: further blocks with these rounds."""
         n = self.blocks + more
+        if not rule.may_look(n):
+            # Infinite even without any noise.
+            return math.inf
         inverse_rounds = self.inverse_rounds + more / rounds
         total = self.window_variance * inverse_rounds + self.start_variance * n
         return rule.critical_value(n) * math.sqrt(total) / n
@@ -120,11 +128,7 @@ class BlockModel:
 
 
 def block_model(blocks: Sequence[Block], contender: int, design: Design) -> BlockModel | None:
-    """Return the model of these blocks; None with too few blocks, or without errors of their windows.
-
-    Kalibera and Jones, "Rigorous benchmarking in reasonable time", ISMM 2013: start-to-start variance is the variance
-    of blocks minus the mean variance within blocks.
-    """
+    """Return the model of these blocks; None with too few blocks, or without errors of their windows."""
     logs, errors, rounds, starts_s, windows_s = [], [], [], [], []
     arms = 0
     for block in blocks:
@@ -144,7 +148,7 @@ def block_model(blocks: Sequence[Block], contender: int, design: Design) -> Bloc
         return None
     return BlockModel(
         window_variance=fmean(error * count for error, count in zip(errors, rounds, strict=True)),
-        start_variance=max(0.0, variance(logs) - fmean(errors)),
+        start_variance=_starts_variance(variance(logs), errors),
         start_s=max(0.0, fmean(starts_s)),
         round_s=arms * fmean(windows_s),
         blocks=len(rounds),

@@ -105,6 +105,12 @@ def test_blocks_are_long_if_no_number_of_rounds_suffices() -> None:
     assert soonest_rounds(hopeless, DESIGN, RULE, 900.0) == 200
 
 
+def test_before_the_first_look_the_interval_is_unbounded_even_without_noise() -> None:
+    quiet = model(windows=0.0, starts=0.0, count=3)
+    assert quiet.half_width(0, 50, RULE) == math.inf
+    assert quiet.half_width(1, 50, RULE) == 0.0
+
+
 def test_blocks_until_is_the_number_that_reaches_the_half_width() -> None:
     found = model(windows=0.02, starts=0.01)
     more = found.blocks_until(0.02, 50, RULE)
