@@ -19,11 +19,11 @@ import numpy as np
 from pgversus.answers.answer import Caveat, about, between
 from pgversus.records.trials import Block, Trial
 from pgversus.stats.counters import FOREIGN, STEAL, CounterTable, counter_table, foreign_cpu_s
-from pgversus.stats.effects import Samples
+from pgversus.stats.effects import Samples, paired_logs
 from pgversus.study.comparison import BASELINE, Arm, CacheState, Comparison
 from pgversus.study.counters import DISTURBED_WINDOWS, MAINTENANCE, PAGE_BYTES
 from pgversus.study.design import WindowKind
-from pgversus.study.metrics import QUANTILES, Metric, transactions_for_quantile
+from pgversus.study.metrics import QUANTILES, transactions_for_quantile
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +238,8 @@ def _drift(comparison: Comparison, samples: Samples) -> Iterator[Caveat]:
     if len(samples.blocks) < _FEWEST_FOR_CORRELATION:
         return
     for arm in comparison.contenders:
-        ratios = _log_ratios(samples, comparison.design.metric, arm.index)
+        pairs = paired_logs(samples, comparison.design.metric, BASELINE, arm.index)
+        ratios = [ratio for ours, theirs in pairs if math.isfinite(ratio := theirs - ours)]
         if len(ratios) < _FEWEST_FOR_CORRELATION:
             continue
         mean = math.fsum(ratios) / len(ratios)
@@ -246,13 +247,6 @@ def _drift(comparison: Comparison, samples: Samples) -> Iterator[Caveat]:
         follow = math.fsum((a - mean) * (b - mean) for a, b in itertools.pairwise(ratios))
         if spread > 0 and follow / spread > _CORRELATION:
             yield about("drift", arm, correlation=follow / spread)
-
-
-def _log_ratios(samples: Samples, metric: Metric, arm: int) -> list[float]:
-    """Return ln(contender / baseline) of the metric that decides, for blocks that have both values."""
-    pairs = zip(samples.logs(metric, arm), samples.logs(metric, BASELINE), strict=True)
-    ratios = (other - base for other, base in pairs if other is not None and base is not None)
-    return [ratio for ratio in ratios if math.isfinite(ratio)]
 
 
 def _few_for_percentile(measured: Sequence[ArmMeasurement]) -> Iterator[Caveat]:

@@ -99,9 +99,7 @@ def restoration_of(compared: Sequence[ComparedPlans], workload: Workload) -> Pla
         return None
     if workload.rewrite is not None:
         return PlanRestoration(rewrite=workload.rewrite)
-    found = {
-        number: one.undone_by.candidate.settings for number, one in enumerate(changed) if one.undone_by is not None
-    }
+    found = [one.undone_by.candidate.settings for one in changed if one.undone_by is not None]
     settings = settings_together(found) if len(found) == len(changed) else None
     return None if settings is None else PlanRestoration(settings=settings)
 

@@ -66,7 +66,7 @@ def log_ratio(samples: Samples, quantity: Quantity, baseline: int, contender: in
     """
     if quantity is Metric.LATENCY_MAX:
         return None
-    logs = [other - base for base, other in _pairs(samples, quantity, baseline, contender)]
+    logs = [other - base for base, other in paired_logs(samples, quantity, baseline, contender)]
     return _estimate(logs, quantity) if logs else None
 
 
@@ -84,7 +84,7 @@ def paired_log_values(
     samples: Samples, quantity: Quantity, baseline: int, contender: int
 ) -> tuple[float, float] | None:
     """Return both values on the log scale from blocks that hold both arms, like the ratio; None without such blocks."""
-    pairs = _pairs(samples, quantity, baseline, contender)
+    pairs = paired_logs(samples, quantity, baseline, contender)
     if not pairs:
         return None
     ours, theirs = zip(*pairs, strict=True)
@@ -98,7 +98,8 @@ def quantile_is_supported(samples: Samples, q: float, arms: Iterable[int]) -> bo
     return samples.fewest_transactions(arms) >= transactions_for_quantile(q)
 
 
-def _pairs(samples: Samples, quantity: Quantity, baseline: int, contender: int) -> list[tuple[float, float]]:
+def paired_logs(samples: Samples, quantity: Quantity, baseline: int, contender: int) -> list[tuple[float, float]]:
+    """Return ln of both values for each block that holds both."""
     both = zip(samples.logs(quantity, baseline), samples.logs(quantity, contender), strict=True)
     return [(ours, theirs) for ours, theirs in both if ours is not None and theirs is not None]
 

@@ -4,7 +4,7 @@ Three arms run under the same load: the contender with the old plans, the baseli
 first and the third differ only in their plans, the first and the second in everything except their plans.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from pgversus.study.comparison import Comparison
@@ -98,13 +98,13 @@ def counterfactual_study(
     )
 
 
-def settings_together(found: Mapping[int, tuple[tuple[str, str], ...]]) -> tuple[Setting, ...] | None:
+def settings_together(found: Iterable[tuple[tuple[str, str], ...]]) -> tuple[Setting, ...] | None:
     """Return the settings of all statements combined; None if two statements need different values of one setting.
 
     found: the settings that restore the plan of each statement.
     """
     together: dict[str, str] = {}
-    for settings in found.values():
+    for settings in found:
         for name, value in settings:
             if together.setdefault(name, value) != value:
                 return None

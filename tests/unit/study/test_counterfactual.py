@@ -78,13 +78,13 @@ def test_a_rewrite_replaces_the_script() -> None:
 @pytest.mark.parametrize(
     ("found", "together"),
     [
-        ({}, ()),
-        ({0: (("a", "off"),), 1: (("a", "off"), ("b", "1"))}, ("a=off", "b=1")),
-        ({0: (("a", "off"),), 1: (("a", "on"),)}, None),
+        ([], ()),
+        ([(("a", "off"),), (("a", "off"), ("b", "1"))], ("a=off", "b=1")),
+        ([(("a", "off"),), (("a", "on"),)], None),
     ],
 )
 def test_conflicting_settings_of_statements_cannot_be_combined(
-    found: dict[int, tuple[tuple[str, str], ...]], together: tuple[str, ...] | None
+    found: list[tuple[tuple[str, str], ...]], together: tuple[str, ...] | None
 ) -> None:
     settings = settings_together(found)
     assert (None if settings is None else tuple(map(str, settings))) == together
