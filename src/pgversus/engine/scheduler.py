@@ -64,13 +64,11 @@ def _fixed_s(states: Sequence[ContextState], waiting: Sequence[ContextState]) ->
     if not known:
         return None
     usual_s = fmean(known)
-    return sum(_fixed_state_s(state, usual_s) for state in waiting)
-
-
-def _fixed_state_s(state: ContextState, usual_s: float) -> float:
-    seconds = state.seconds_left
-    rule = state.comparison.design.stopping_rule
-    return (rule.last_look if rule.looks_once else 0) * usual_s if seconds is None else seconds
+    total = 0.0
+    for state in waiting:
+        seconds = state.seconds_left
+        total += state.rule.last_look * usual_s if seconds is None else seconds
+    return total
 
 
 # Separate from the random streams of the blocks, [seed, number of the block, number of the context - 1].
