@@ -23,6 +23,7 @@ from pgversus.report.verdicts import VerdictOn, verdict_on
 from pgversus.report.why import attribution_failure
 from pgversus.stats.analysis import ContenderResult, Estimate
 from pgversus.stats.attribution import BoundedValue
+from pgversus.stats.confidence import CONFIDENCE
 from pgversus.study.counters import COUNTERS, recorded_name, unit_of
 from pgversus.study.dataset import Dataset, SetupFile
 from pgversus.study.metrics import Metric, Quantity, StepTime
@@ -208,7 +209,7 @@ def _estimate(estimate: Estimate) -> dict[str, Any]:
         "value": estimate.value,
         "low": estimate.low,
         "high": estimate.high,
-        "confidence": estimate.confidence,
+        "confidence": CONFIDENCE,
         "blocks": estimate.n,
     }
 

@@ -6,7 +6,7 @@ from pgversus.answers.answer import Answer
 from pgversus.report.sentences import metric_text
 from pgversus.report.values import change_texts, value_text
 from pgversus.stats.analysis import ContenderResult
-from pgversus.stats.confidence import Verdict
+from pgversus.stats.confidence import CONFIDENCE, Verdict
 from pgversus.text.translation import N_, _
 
 _WORDS = {
@@ -66,7 +66,7 @@ def verdict_on(answer: Answer, result: ContenderResult) -> VerdictOn:
         ratio=ratio.value if ratio else None,
         low=ratio.low if ratio else None,
         high=ratio.high if ratio else None,
-        confidence=ratio.confidence if ratio else None,
+        confidence=CONFIDENCE if ratio else None,
         margin=comparison.design.margin,
         blocks=result.blocks,
         seconds_measured=result.seconds_measured,

@@ -8,7 +8,6 @@ from types import MappingProxyType
 
 from pgversus.records.trials import Block
 from pgversus.stats.confidence import (
-    CONFIDENCE,
     FARTHEST,
     UNBOUNDED,
     Interval,
@@ -67,7 +66,6 @@ class Estimate:
     high: float | None
     n: int
     """Number of blocks."""
-    confidence: float = CONFIDENCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

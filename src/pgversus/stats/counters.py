@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pgversus.records.trials import Block, Trial
-from pgversus.stats.confidence import CONFIDENCE, LookRule
+from pgversus.stats.confidence import LookRule
 from pgversus.study.counters import COUNTERS, IN_BYTES, PAGE_BYTES, REPORTED_BY_VACUUM, CounterUnit, unit_of
 
 
@@ -178,7 +178,6 @@ class CounterRatio:
     """Number of blocks."""
     is_sure: bool
     """Whether both differ by the stricter rule, which covers all counters together."""
-    confidence: float = CONFIDENCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
