@@ -30,10 +30,11 @@ _FROM_ELSEWHERE = re.compile(
 # Commands and functions that read other files, the environment, programs or other servers.
 _COPY, _COPY_SOURCE = (
     re.compile(r"\bcopy\b", re.IGNORECASE),
-    re.compile(r"\bfrom\s+(?:program\b|'|:)", re.IGNORECASE),
+    re.compile(r"\bfrom\s*(?:program\b|[eu]?&?'|:|\$|/\*|--)", re.IGNORECASE),
 )
 _OF_THE_MOMENT = re.compile(
-    r"\b(?:now|clock_timestamp|statement_timestamp|transaction_timestamp|timeofday|gen_random_uuid|uuidv7)\s*\("
+    r"\b(?:now|clock_timestamp|statement_timestamp|transaction_timestamp|timeofday"
+    r"|gen_random_uuid|gen_random_bytes|uuidv[47]|uuid_generate_v\d\w*)\s*\(|\btablesample\b"
     r"|\b(?:current_date|current_timestamp|current_time|localtime|localtimestamp)\b|'(?:now|today|yesterday|tomorrow)'"
     r"|\\(?:watch|timing)\b",
     re.IGNORECASE,
