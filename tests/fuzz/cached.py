@@ -43,7 +43,6 @@ _BUILD = {
 }
 _RECORD = SnapshotRecord(
     made_of=recipe(),
-    made_at="2026-01-01T00:00:00+00:00",
     size_bytes=8192,
     has_prewarm=True,
     fingerprint=FINGERPRINT,

@@ -11,7 +11,6 @@ import shutil
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -37,8 +36,6 @@ class SnapshotRecord:
     """Stored properties of a snapshot, which would otherwise need a server."""
 
     made_of: SnapshotKey
-    made_at: str
-    """UTC, ISO 8601."""
     size_bytes: Annotated[int, Field(ge=0, lt=2**63)]
     has_prewarm: bool
     fingerprint: Fingerprint
@@ -121,7 +118,6 @@ def keep(
         files = manifest(scratch / _DATA)
         record = SnapshotRecord(
             made_of=recipe,
-            made_at=datetime.now(UTC).isoformat(timespec="seconds"),
             size_bytes=size_bytes,
             has_prewarm=has_prewarm,
             fingerprint=fingerprint,

@@ -40,6 +40,14 @@ def test_a_snapshot_comes_back_unchanged(cache: Cache) -> None:
     assert sorted(path.name for path in cache.runs.iterdir()) == ["first", "home"]
 
 
+def test_a_record_of_an_earlier_version_is_read(cache: Cache) -> None:
+    record = kept(cache, recipe()) / "snapshot.json"
+    record.write_text(
+        record.read_text().replace('"size_bytes":', '"made_at":"2026-01-01T00:00:00+00:00","size_bytes":')
+    )
+    assert taken(cache)[0] is not None
+
+
 def test_taking_a_snapshot_counts_as_a_use(cache: Cache) -> None:
     place = kept(cache, recipe(), last_used=1000.0)
     assert cached_snapshots(cache)[0].last_used == 1000.0
