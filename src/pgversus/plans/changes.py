@@ -162,12 +162,11 @@ def _rows(was: PlanNode, now: PlanNode) -> Iterator[tuple[ChangeKind, float, flo
     mine, theirs = was.measured, now.measured
     if mine.loops is None or theirs.loops is None:
         return
-    rounding = mine.rounding + theirs.rounding
     rows = mine.rows or 0.0, theirs.rows or 0.0
-    if abs(rows[0] - rows[1]) > rounding and _is_much(*rows):
+    if abs(rows[0] - rows[1]) > mine.rounding + theirs.rounding and _is_much(*rows):
         yield ChangeKind.ROWS, *rows
     before, after = mine.rows_removed or 0.0, theirs.rows_removed or 0.0
-    if abs(after - before) > rounding and _is_much(before, after):
+    if abs(after - before) > mine.rounding_of_removed + theirs.rounding_of_removed and _is_much(before, after):
         yield ChangeKind.ROWS_REMOVED, before, after
 
 

@@ -44,6 +44,8 @@ class NodeMeasurement:
     rounding: float = 0.0
     rows_removed: float | None = None
     """Rows read and discarded by a condition, over all loops."""
+    rounding_of_removed: float = 0.0
+    """Its maximum error: every major rounds these to whole numbers for each loop."""
     time_s: float | None = None
     """Time measured by EXPLAIN ANALYZE, over all loops of all processes."""
     blocks: float | None = None
@@ -233,6 +235,7 @@ def measured(raw: Mapping[str, Any]) -> NodeMeasurement:
         if loops > 1
         else 0.0,
         rows_removed=sum(removed) * loops if removed else None,
+        rounding_of_removed=_WHOLE_ROWS * len(removed) * loops if loops > 1 else 0.0,
         time_s=None if time is None else time * loops / _MS_PER_S,
         blocks=sum(blocks) if blocks else None,
         temp_blocks=_number(raw, "Temp Written Blocks"),

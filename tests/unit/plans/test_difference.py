@@ -381,6 +381,19 @@ def test_rounding_by_explain_is_not_a_change() -> None:
     assert changed(rounded, scan("t", Actual_Rows=40.0, Actual_Loops=10_000)).level is PlanLevel.WORK
 
 
+@pytest.mark.parametrize(("rows", "more_rows"), [(1.0, 1.0), (1, 1.0), (1, 1)], ids=["18", "17 and 18", "17"])
+def test_rows_removed_in_each_loop_are_whole_numbers_on_every_major(rows: float, more_rows: float) -> None:
+    # EXPLAIN prints 0 for 490 rows removed in 1,000 loops, and 1 for 510.
+    few = scan("t", Actual_Rows=rows, Actual_Loops=1000, Rows_Removed_by_Filter=0, Rows_Removed_by_Index_Recheck=0)
+    more = scan("t", Actual_Rows=more_rows, Actual_Loops=1000, Rows_Removed_by_Filter=1)
+    most = scan(
+        "t", Actual_Rows=more_rows, Actual_Loops=1000, Rows_Removed_by_Filter=1, Rows_Removed_by_Index_Recheck=1
+    )
+    assert changed(few, more).level is PlanLevel.IDENTICAL
+    assert changed(few, most).level is PlanLevel.IDENTICAL
+    assert changed(few, {**most, "Rows Removed by Filter": 2}).level is PlanLevel.WORK
+
+
 def test_similar_changes_are_summarised() -> None:
     def partitions(kind: str) -> dict[str, Any]:
         return node("Append", *(scan(f"part_{number}", kind) for number in range(20)))
