@@ -168,15 +168,14 @@ _AND = " AND "
 _EQUALS = " = "
 _WINDOW = re.compile(r"\bOVER (?:\(\?\)|[\w$]+|\"[^\"]+\")")
 _VALUE = re.compile(r"[^A-Za-z_\"]|(?:ANY|ALL|ARRAY|NULL|true|false)\b")
-_GENERATED = re.compile(r"(.+)_\d+")
 _QUALIFIED = re.compile(r"(?<![\w$\".])([\w$]++|\"(?:[^\"]++|\"\")*+\")\.")
 
 
 class Expressions:
     """Normalises the expressions of one plan."""
 
-    def __init__(self, subplans: SubplanNames, aliases: Iterable[tuple[str, str | None]]) -> None:
-        """aliases: (alias, relation) of each node with an alias, in the order of the plan."""
+    def __init__(self, subplans: SubplanNames, aliases: Iterable[tuple[str, str | None, bool]]) -> None:
+        """aliases: (alias, relation, whether PostgreSQL numbered it) of nodes with an alias, in the plan's order."""
         self._subplans = subplans
         self._aliases = _own_names(aliases)
 
@@ -195,19 +194,14 @@ class Expressions:
         return _QUALIFIED.sub(lambda match: f"{self._aliases.get(match[1], match[1])}.", text)
 
 
-def is_generated(alias: str, relation: str | None) -> bool:
-    """Return whether PostgreSQL generated the alias, such as `t_1`; plans may number the same alias differently."""
-    return relation is not None and alias != relation and _GENERATED.fullmatch(alias) is not None
-
-
-def _own_names(aliases: Iterable[tuple[str, str | None]]) -> Mapping[str, str]:
+def _own_names(aliases: Iterable[tuple[str, str | None, bool]]) -> Mapping[str, str]:
     """Map generated aliases, plain and quoted, to names derived from relation and order."""
     all_names = list(aliases)
-    taken = {alias for alias, relation in all_names if not is_generated(alias, relation)}
+    taken = {alias for alias, _relation, is_generated in all_names if not is_generated}
     own: dict[str, str] = {}
     numbers: dict[str | None, Iterator[int]] = {}
-    for alias, relation in all_names:
-        if not is_generated(alias, relation) or alias in own:
+    for alias, relation, is_generated in all_names:
+        if not is_generated or alias in own:
             continue
         # The counter continues, because names that were taken remain so.
         following = numbers.setdefault(relation, count(1))

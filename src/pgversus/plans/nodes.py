@@ -1,6 +1,7 @@
 """Converts EXPLAIN's raw nodes: operator names, bitmap scans, subplans, in normalised form."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,6 +63,7 @@ def _join(node_type: str, kind: str) -> str:
     return f"{_JOINS[node_type]} {kind} Join"
 
 
+_NUMBERED = re.compile(r"(.+)_\d+")
 _HEAP = "Bitmap Heap Scan"
 _INDEX = "Bitmap Index Scan"
 _PARTS = (_INDEX, "BitmapAnd", "BitmapOr")
@@ -138,13 +140,17 @@ class RawNode:
     """Filled while the nodes below it are read."""
     scope: str
     bitmap: Bitmap | None
+    is_alias_generated: bool
+    """Whether PostgreSQL numbered the alias: `t_1`."""
 
 
 def plan_nodes(root: Mapping[str, Any]) -> tuple[PlanNode, ...]:
     """Return all nodes of a plan. root: its "Plan", a mapping with a "Node Type" like all nodes below it."""
     subplans = SubplanNames(str(raw["Subplan Name"]) for raw in raw_nodes(root) if "Subplan Name" in raw)
     found = _in_order(root, subplans)
-    aliases = ((str(node.raw["Alias"]), _relation(node.raw)) for node in found if "Alias" in node.raw)
+    aliases = (
+        (str(node.raw["Alias"]), _relation(node.raw), node.is_alias_generated) for node in found if "Alias" in node.raw
+    )
     spelling = Expressions(subplans, aliases)
     return tuple(_node(node, spelling) for node in found)
 
@@ -160,19 +166,42 @@ def raw_nodes(root: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 def _in_order(root: Mapping[str, Any], subplans: SubplanNames) -> list[RawNode]:
     """Return nodes before their children. Bitmap index scans are part of the heap scan above them."""
+    aliases = {str(raw["Alias"]) for raw in raw_nodes(root) if "Alias" in raw}
     found: list[RawNode] = []
-    stack: list[tuple[Mapping[str, Any], int, int | None, str]] = [(root, 0, None, MAIN)]
+    stack: list[tuple[Mapping[str, Any], int, int | None, str, bool]] = [(root, 0, None, MAIN, False)]
     while stack:
-        raw, depth, parent, above = stack.pop()
+        raw, depth, parent, above, is_member = stack.pop()
+        is_member = is_member or raw.get("Parent Relationship") == "Member"
         place = len(found)
         scope = subplans.scope(str(raw["Subplan Name"])) if "Subplan Name" in raw else above
         bitmap = bitmap_below(raw)
-        found.append(RawNode(raw=raw, depth=depth, parent=parent, children=[], scope=scope, bitmap=bitmap))
+        found.append(
+            RawNode(
+                raw=raw,
+                depth=depth,
+                parent=parent,
+                children=[],
+                scope=scope,
+                bitmap=bitmap,
+                is_alias_generated=_is_generated(raw, aliases, is_member=is_member),
+            )
+        )
         if parent is not None:
             found[parent].children.append(place)
         below = [child for child in raw.get("Plans", []) if bitmap is None or not is_part(child)]
-        stack += [(child, depth + 1, place, scope) for child in reversed(below)]
+        stack += [(child, depth + 1, place, scope, is_member) for child in reversed(below)]
     return found
+
+
+def _is_generated(raw: Mapping[str, Any], aliases: Collection[str], *, is_member: bool) -> bool:
+    """Return whether PostgreSQL numbered the alias of a node: `t_1` next to `t`, or for a partition of `t`.
+
+    A statement may use such an alias itself. aliases: of the whole plan. is_member: below a member of an Append.
+    """
+    relation, match = _relation(raw), _NUMBERED.fullmatch(str(raw.get("Alias", "")))
+    if relation is None or match is None or match[0] == relation:
+        return False
+    return is_member or match[1] == relation or match[1] in aliases
 
 
 def _node(node: RawNode, spelling: Expressions) -> PlanNode:
@@ -188,6 +217,7 @@ def _node(node: RawNode, spelling: Expressions) -> PlanNode:
         relation=_relation(raw),
         schema=_schema(raw),
         alias=None if raw.get("Alias") is None else str(raw["Alias"]),
+        given_alias=_given_alias(node),
         indexes=node.bitmap.indexes if node.bitmap is not None else str(raw.get("Index Name", "")),
         detail=_detail(raw),
         conditions=_conditions(node, spelling),
@@ -197,6 +227,13 @@ def _node(node: RawNode, spelling: Expressions) -> PlanNode:
         estimated_rows=float(raw.get("Plan Rows", 0)),
         stops_early=raw.get("Inner Unique") is True or raw.get("Join Type") in _STOPPING_JOINS,
     )
+
+
+def _given_alias(node: RawNode) -> str | None:
+    alias = node.raw.get("Alias")
+    if alias is None:
+        return None
+    return str(alias).rpartition("_")[0] if node.is_alias_generated else str(alias)
 
 
 def _relation(raw: Mapping[str, Any]) -> str | None:

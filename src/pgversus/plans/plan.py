@@ -13,7 +13,6 @@ INIT_PLAN = "InitPlan "
 """The beginning of the scope of an InitPlan."""
 
 _CTE_SCAN = "CTE Scan"
-_NUMBERED = re.compile(r"_\d+\Z")
 
 Fact = str | int | float | bool | None
 
@@ -77,6 +76,8 @@ class PlanNode:
     schema: str
     """Of the relation; empty without VERBOSE."""
     alias: str | None
+    given_alias: str | None
+    """The same without the number that PostgreSQL adds to repeated ones (t_1)."""
     indexes: str
     """The index that the node reads, or a combination of several: `BitmapOr(a_idx, b_idx)`."""
     detail: str
@@ -102,11 +103,8 @@ class PlanNode:
 
     @property
     def own_alias(self) -> str:
-        """The alias that the statement gives; empty for none. PostgreSQL numbers repeated ones (t_1)."""
-        if self.alias is None or self.alias == self.relation:
-            return ""
-        given = _NUMBERED.sub("", self.alias)
-        return "" if given == self.relation else given
+        """The alias that the statement gives; empty for none."""
+        return "" if self.given_alias is None or self.given_alias == self.relation else self.given_alias
 
     @property
     def text(self) -> str:

@@ -394,6 +394,40 @@ def test_rows_removed_in_each_loop_are_whole_numbers_on_every_major(rows: float,
     assert changed(few, {**most, "Rows Removed by Filter": 2}).level is PlanLevel.WORK
 
 
+def joined(one: str, other: str, *, starts_with_one: bool) -> dict[str, Any]:
+    """Return a join of a table with itself, which reads its sides in either order."""
+    if starts_with_one:
+        outer = scan("orders", Alias=one, Filter=f"({one}.a = 5)")
+        inner = index_scan("orders", "parent_idx", Alias=other, Index_Cond=f"({other}.parent = {one}.id)")
+    else:
+        outer = scan("orders", Alias=other)
+        inner = index_scan(
+            "orders", "pkey", Alias=one, Index_Cond=f"({one}.id = {other}.parent)", Filter=f"({one}.a = 5)"
+        )
+    return node("Nested Loop", outer, inner)
+
+
+def test_numbered_aliases_of_a_statement_are_its_own() -> None:
+    letters = changed(joined("x", "y", starts_with_one=True), joined("x", "y", starts_with_one=False))
+    numbered = changed(joined("o_1", "o_2", starts_with_one=True), joined("o_1", "o_2", starts_with_one=False))
+    assert letters.level is numbered.level is PlanLevel.OPERATORS
+    renamed = [text.replace("o_1", "x").replace("o_2", "y") for text in sentences(numbered)]
+    assert renamed == list(sentences(letters))
+
+
+def test_aliases_numbered_by_postgresql_are_compared_without_their_numbers() -> None:
+    def repeated(first: str, second: str) -> dict[str, Any]:
+        return node("Nested Loop", scan("t", Alias=first), scan("t", Alias=second, Filter=f"({second}.k = 1)"))
+
+    def partitioned(number: int) -> dict[str, Any]:
+        below = scan("part_b", Alias=f"p_{number}", Filter=f"(p_{number}.k = 1)")
+        return node("Append", {**node("Result", below), "Parent Relationship": "Member"})
+
+    assert changed(repeated("t", "t_1"), repeated("t", "t_2")).level is PlanLevel.IDENTICAL
+    assert changed(repeated("a", "a_1"), repeated("a", "a_2")).level is PlanLevel.IDENTICAL
+    assert changed(partitioned(1), partitioned(3)).level is PlanLevel.IDENTICAL
+
+
 def test_similar_changes_are_summarised() -> None:
     def partitions(kind: str) -> dict[str, Any]:
         return node("Append", *(scan(f"part_{number}", kind) for number in range(20)))
