@@ -11,7 +11,7 @@ For data frames and Parquet they are Arrow tables. pyarrow is larger than all of
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
 from typing import TYPE_CHECKING, Any
@@ -84,7 +84,7 @@ def verdict_table(answer: StudyAnswer) -> TidyTable:
         for one in answer.answers
         for result in one.analysis.results
     )
-    return TidyTable(types={**dict.fromkeys(factors, str), **_VERDICT_COLUMNS}, rows=rows)
+    return TidyTable(types={**_factor_columns(factors, _VERDICT_COLUMNS), **_VERDICT_COLUMNS}, rows=rows)
 
 
 def trial_table(answer: StudyAnswer) -> TidyTable:
@@ -100,14 +100,18 @@ def trial_table(answer: StudyAnswer) -> TidyTable:
         for block in one.blocks
         for arm, trial in _trials(one, block, counters, steps)
     )
-    types: dict[str, Cell] = {
-        **dict.fromkeys(factors, str),
+    own: dict[str, Cell] = {
         **_TRIAL_COLUMNS,
         **{f"step: {step}": float for step in steps},
         **_FAILED_COLUMNS,
         **dict.fromkeys(counters, float),
     }
-    return TidyTable(types=types, rows=rows)
+    return TidyTable(types={**_factor_columns(factors, own), **own}, rows=rows)
+
+
+def _factor_columns(factors: Sequence[str], own: Collection[str]) -> dict[str, Cell]:
+    """Return the columns of the factors: a variable may have the name of another column, such as `blocks`."""
+    return {f"factor: {name}" if name in own else name: str for name in factors}
 
 
 def _factors(answer: StudyAnswer) -> list[str]:

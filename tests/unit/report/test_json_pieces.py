@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgversus.report.json_document import json_pieces
-from pgversus.report.tidy_tables import TidyTable, csv_lines
+from pgversus.report.tidy_tables import TidyTable, csv_lines, trial_table, verdict_table
+from tests.builders import answer, study_answer
+from tests.unit.report.cases import steady
 
 FLOATS = [1 / 3, -0.0, 1e-05, 1.5e-7, 5e-324, 1e16, 1e22, 1.7976931348623157e308, 8192.0, 2.0**63]
 
@@ -44,6 +47,19 @@ def test_a_carriage_return_in_a_cell_does_not_end_the_row() -> None:
     text = "".join(csv_lines(table))
     assert list(csv.reader(io.StringIO(text, newline=""))) == [["a", "b"], ["one\rtwo", "1"], ["three\r\nfour", "2"]]
     assert text == 'a,b\n"one\rtwo",1\n"three\r\nfour",2\n'
+
+
+def test_a_factor_may_have_the_name_of_a_column() -> None:
+    whole = study_answer([answer(steady(1.1))])
+    (one,) = whole.answers
+    levels = (*one.context.levels, ("blocks", "3"), ("block", "4"))
+    named = replace(whole, answers=(replace(one, context=replace(one.context, levels=levels)),))
+    for table in (verdict_table, trial_table):
+        head, *rows = csv.reader(csv_lines(table(named)))
+        assert {len(row) for row in rows} == {len(head)}
+        assert head[1:3] in (["factor: blocks", "block"], ["blocks", "factor: block"])
+        assert {(*row[1:3],) for row in rows} == {("3", "4")}
+        assert set(table(whole).columns) <= {*head}
 
 
 @pytest.mark.parametrize(
