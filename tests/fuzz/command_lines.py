@@ -28,6 +28,7 @@ _VALUES = (
     ),
     *("work_mem=4MB,64MB", "jit=on", "a.b='x,y',z", "=", "q.sql", "q.sql@3", "q.sql@-1", "missing.sql", "latin.sql"),
     *("tpcb-like", "select-only@2", "se", "rows=10", "password=x", "VACUUM t", "SELECT true", "sh -c 'echo'", "''"),
+    *("5e-324", "9" * 400, "https://[bad/p.tar.gz"),
     *("2%", "0", "-5", "90s", "2h", "20tx", "50ms", "auto", "off", "0-1", "1-0", "nobody", "root", "nobodyelse"),
     *("study.toml", "study", "results", "plan.json", "pipe", "-", "--", ".", "..", "/", "/dev/null", "/dev/zero", "~"),
     *("planner-16-vs-17", "quick", "en", "ja", "json", "markdown", "html", "article", "tables", "simple", "tps", ""),

@@ -14,7 +14,7 @@ from pgversus.errors import ExitCode
 from pgversus.study.comparison import Comparison
 from pgversus.study.design import FIRST_LOOK, LEAST_FIXED, MOST_BLOCKS
 from pgversus.study.metrics import JUDGED_BY_NAME
-from pgversus.study.workload import QueryMode
+from pgversus.study.workload import LARGEST_INT, LEAST_RATE, QueryMode
 
 _GROUPS = {
     "Data": ("initialize", "scale", "setup", "full_statistics", "prepare", "variables"),
@@ -41,14 +41,20 @@ _GROUPS = {
 @click.argument("servers", nargs=-1, required=True, metavar="SERVER...")
 @arms_options
 @click.option(
-    "-c", "--client", "--clients", "clients", type=click.IntRange(min=1), metavar="N", help="Clients.  [default: 1]"
+    "-c",
+    "--client",
+    "--clients",
+    "clients",
+    type=click.IntRange(1, LARGEST_INT),
+    metavar="N",
+    help="Clients.  [default: 1]",
 )
 @click.option(
     "-j",
     "--jobs",
     "--threads",
     "jobs",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, LARGEST_INT),
     metavar="N",
     help="Threads of pgbench.  [default: one per client, at most one per processor]",
 )
@@ -62,7 +68,7 @@ _GROUPS = {
 @click.option(
     "-R",
     "--rate",
-    type=click.FloatRange(min=0, min_open=True),
+    type=click.FloatRange(min=LEAST_RATE),
     metavar="TPS",
     help="Target rate in transactions per second; the verdict is then about latency.",
 )
@@ -125,7 +131,7 @@ _GROUPS = {
 )
 @click.option(
     "--blocks",
-    type=click.IntRange(min=LEAST_FIXED),
+    type=click.IntRange(LEAST_FIXED, LARGEST_INT),
     metavar="N",
     help="Run exactly N blocks and analyze once at the end.",
 )
@@ -136,7 +142,7 @@ _GROUPS = {
 )
 @click.option(
     "--windows",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, LARGEST_INT),
     metavar="N",
     help="Windows per arm and block.  [default: fitted to the load]",
 )

@@ -22,6 +22,7 @@ from pgversus.study.settings import check_repeated_names, parse_setting
 from pgversus.study.steps import operation_name, program_step, statement_step, verifying_sql, with_own_names
 from pgversus.study.study import Context, Study, StudyKind
 from pgversus.study.workload import (
+    LARGEST_INT,
     VARIABLE_NAME,
     Operation,
     PgbenchWorkload,
@@ -58,7 +59,7 @@ _ARMS = (
     click.option(
         "-s",
         "--scale",
-        type=click.IntRange(min=1),
+        type=click.IntRange(1, LARGEST_INT),
         metavar="N",
         help="Scale factor for -i, and :scale in scripts.  [default: 1]",
     ),

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from urllib.parse import urlsplit
 
 from pgversus.errors import StudyError
 from pgversus.study.build_options import HANDED_ON, NO_OPTIONS, WORDS, BuildOptions, parse_build_options
@@ -194,6 +195,13 @@ def _download(text: str) -> Download:
         raise _secret_address()
     if mark and not _SHA256.fullmatch(sha256):
         raise _not_a_hash()
+    try:
+        host = urlsplit(address).hostname
+    except ValueError:
+        # Such as brackets around what is no IPv6 address.
+        host = None
+    if not host:
+        raise _not_a_server(text)
     return Download(address=address, sha256=sha256.lower() or None)
 
 

@@ -42,6 +42,10 @@ _PAUSE = re.compile(r"^[^\S\n]*\\(?:sleep|shell|setshell)\b|\bpg_sleep", re.MULT
 # pgbench's meta-commands, and functions of the server.
 VARIABLE_NAME = r"\w+"
 """A regular expression for variable names in pgbench and psql."""
+LEAST_RATE = 1e-5
+"""Transactions per second; the ten that a window needs then take 11 days."""
+LARGEST_INT = 2**31 - 1
+"""pgbench's limit for counts, a C int."""
 BUILTIN_SCRIPTS = ("tpcb-like", "simple-update", "select-only")
 
 

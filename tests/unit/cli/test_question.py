@@ -1,6 +1,7 @@
 import hashlib
 from pathlib import Path
 
+import click
 import pytest
 
 from pgversus.cli.compare import compare
@@ -200,6 +201,20 @@ def test_an_invalid_question_is_reported_completely(arguments: tuple[str, ...], 
     error = refused(*arguments)
     assert error.slug == slug
     assert all((error.where, error.found, error.expected, error.to_do))
+
+
+@pytest.mark.parametrize(
+    ("flag", "value"),
+    [
+        ("-R", "5e-324"),
+        ("-R", "0"),
+        ("-c", "1000000000000"),
+        *((flag, "9" * 400) for flag in ("-c", "-j", "-s", "--windows", "--blocks")),
+    ],
+)
+def test_numbers_beyond_those_of_a_study_file_are_rejected(flag: str, value: str) -> None:
+    with pytest.raises(click.BadParameter):
+        requested("16", "17", flag, value)
 
 
 def test_a_script_that_is_not_utf8_is_rejected(tmp_path: Path) -> None:

@@ -361,6 +361,13 @@ def test_an_address_that_may_contain_a_secret_is_rejected_without_showing_it(add
     assert "word" not in str(caught.value)
 
 
+@pytest.mark.parametrize("address", ["https://", "https:///p.tar.gz", "https://[bad/p.tar.gz", "https://[::1/p.tar.gz"])
+def test_an_address_without_a_valid_host_is_rejected(address: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        parse_server(address)
+    assert caught.value.slug == "study-unknown-server"
+
+
 def test_the_default_compiler_is_omitted_from_names() -> None:
     assert parse_server("17+cc=gcc") == parse_server("source:17")
 

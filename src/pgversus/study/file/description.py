@@ -10,7 +10,8 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from pgversus.study.file.document import Path, as_toml
-from pgversus.study.file.schema import LARGEST_INT, StudyTable
+from pgversus.study.file.schema import StudyTable
+from pgversus.study.workload import LARGEST_INT
 
 
 class _WithoutNull(GenerateJsonSchema):

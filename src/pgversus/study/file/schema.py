@@ -16,10 +16,8 @@ from pgversus.study.comparison import CacheState
 from pgversus.study.counters import COUNTERS
 from pgversus.study.design import FIRST_LOOK, LEAST_FIXED, MOST_BLOCKS
 from pgversus.study.metrics import BY_NAME
-from pgversus.study.workload import VARIABLE_NAME, QueryMode
+from pgversus.study.workload import LARGEST_INT, LEAST_RATE, VARIABLE_NAME, QueryMode
 
-LARGEST_INT = 2**31 - 1
-# pgbench's limit for counts, a C int.
 LARGEST_INTEGER = 2**63 - 1
 # TOML's limit.
 _LARGEST_WEIGHT = 999_999_999
@@ -259,7 +257,7 @@ class LoadTable(Table):
     protocol: Annotated[QueryMode, Field(strict=False)] | None = _key(
         "query mode (`-M`)", default='`"simple"`', example="prepared"
     )
-    rate: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = _key(
+    rate: Annotated[float, Field(ge=LEAST_RATE, allow_inf_nan=False)] | None = _key(
         "transactions per second over all clients, started on a schedule (`-R`); latency then decides the verdict",
         default="none: as fast as possible",
         example=100,

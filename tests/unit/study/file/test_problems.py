@@ -298,6 +298,13 @@ def test_a_repeated_key_has_its_own_remedy() -> None:
             'precision = "0.03%" or precision = "3%"',
         ),
         (
+            f"{SHORT}[load]\nrate = 5e-324\n",
+            "study-file-bad-value",
+            "line 7, [load] rate",
+            "5e-324",
+            "rate = 100",
+        ),
+        (
             f'{SHORT}[load]\nrate = 10\n[design]\nmetric = "tps"\n',
             "study-rate-and-tps",
             "line 9, [design] metric",
