@@ -51,6 +51,10 @@ _PSQL_VARIABLE = re.compile(r"""\s+:(?:'\w+'|"\w+"|\w)""")
 _OF_OPTION = re.compile(r"\s+(?=[^\s-])")
 _PSQL_SET, _SET_CONFIG = re.compile(r"\\set(?:env)?[ \t]+\Z"), re.compile(r"set_config\s*\(\s*'\Z", re.IGNORECASE)
 _NEXT_ARGUMENT, _NEXT_WORD = re.compile(r"'\s*,\s*"), re.compile(r"[ \t]+(?=\S)")
+_SET, _TO = (
+    re.compile(r"\bset\s+(?:(?:session|local)\s+)?\Z", re.IGNORECASE),
+    re.compile(r"\s+to\s+(?=\S)", re.IGNORECASE),
+)
 _LOOK_BACK = 30
 _FIELDS = re.compile(r"(?:(?:\\.|[^\s:\\'\"])+:){2}(?=[^\s:])")
 """Database and user in a line of a password file, after host and port."""
@@ -77,7 +81,11 @@ class RedactionExtent(Enum):
     """Only the value: for SQL, commands and connection strings, whose syntax defines its end."""
 
 
-_CALLS = (_PSQL_SET, _NEXT_WORD, RedactionExtent.LINE), (_SET_CONFIG, _NEXT_ARGUMENT, RedactionExtent.VALUE)
+_CALLS = (
+    (_PSQL_SET, _NEXT_WORD, RedactionExtent.LINE),
+    (_SET_CONFIG, _NEXT_ARGUMENT, RedactionExtent.VALUE),
+    (_SET, _TO, RedactionExtent.VALUE),
+)
 """Text before a name, text between the name and its value, and the extent of the value."""
 
 
