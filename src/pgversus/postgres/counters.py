@@ -84,10 +84,11 @@ class CounterSession:
     def __init__(self, target: Target) -> None:
         """Raise ServerError if the server rejects the connection."""
         self._target = target
-        self._stack = ExitStack()
-        self._connection = self._stack.enter_context(connect(target))
-        # The first reading fills this session's caches, which the next one would count.
-        self.read()
+        with ExitStack() as stack:
+            self._connection = stack.enter_context(connect(target))
+            # The first reading fills this session's caches, which the next one would count.
+            self.read()
+            self._stack = stack.pop_all()
 
     def read(self, *, settled: bool = False) -> dict[str, float]:
         """Return cumulative counters. settled: let ended sessions report first. ServerError if the session is lost."""
