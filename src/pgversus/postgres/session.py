@@ -1,6 +1,7 @@
 """Connections to managed and external servers."""
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -279,4 +280,4 @@ def _place(target: Target) -> str:
 
 def _escape(text: str) -> str:
     """Escape white space and backslashes, since libpq splits options at white space."""
-    return text.replace("\\", "\\\\").replace(" ", "\\ ")
+    return re.sub(r"([\\\s])", r"\\\1", text)

@@ -91,6 +91,11 @@ def test_settings_with_a_secret_are_passed_in_the_environment_and_others_in_the_
         assert PASSWORD not in more.conninfo
 
 
+def test_white_space_in_a_setting_does_not_end_the_option() -> None:
+    target = uri_target("postgresql://u@h/db", [Setting(name="my.secret", value="x\ty\n z\\")])
+    assert target.options == "-c my.secret=x\\\ty\\\n\\ z\\\\"
+
+
 def test_libpq_variables_are_inherited_only_for_external_servers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGSSLMODE", "require")
     monkeypatch.setenv("HOME", "/home/somebody")
