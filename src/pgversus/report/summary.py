@@ -34,6 +34,7 @@ from pgversus.stats.analysis import Analysis, Estimate
 from pgversus.stats.counters import CounterRatio
 from pgversus.study.comparison import BASELINE
 from pgversus.study.metrics import LATENCIES, Quantity, StepTime
+from pgversus.text.redaction import visible
 from pgversus.text.translation import N_, _, ngettext
 from pgversus.text.units import RatioTexts, duration, shows_factors
 
@@ -75,7 +76,7 @@ def summary_picture(answer: StudyAnswer) -> str:
     """Return the summary as an SVG picture of a terminal, with the command as its title; it loads no font."""
     console = SafeConsole(record=True, file=io.StringIO(), force_terminal=True, width=_PICTURE_COLUMNS)
     print_summary(answer, console, _PICTURE_COLUMNS)
-    return console.export_svg(title=answer.invocation.command or "pgversus report", code_format=_PICTURE)
+    return console.export_svg(title=visible(answer.invocation.command) or "pgversus report", code_format=_PICTURE)
 
 
 def print_sentences(answer: StudyAnswer, console: Console, columns: int | None = None) -> None:

@@ -1,13 +1,15 @@
 """The answer on one screen."""
 
 import io
+from dataclasses import replace
+from xml.etree import ElementTree as ET
 
 import pytest
 from rich.console import Console
 
 from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.report.sentences import answer_sentences
-from pgversus.report.summary import print_sentences, print_summary
+from pgversus.report.summary import print_sentences, print_summary, summary_picture
 from pgversus.report.values import value_text
 from pgversus.study.metrics import Metric
 from pgversus.study.study import StudyKind, StudyMetadata
@@ -45,6 +47,12 @@ def test_the_summary_fits_on_a_screen_and_starts_with_the_verdict(case: str) -> 
     assert lines[: len(sentences)] == sentences
     assert lines[-2] == f"results: {answer.results}"
     assert lines[-1] == f"next: pgversus report {answer.results} --verbose"
+
+
+def test_a_picture_with_any_command_as_its_title_is_xml() -> None:
+    study = as_study(CASES["faster"]())
+    typed = replace(study, invocation=replace(study.invocation, command="pgversus compare '\x1b[31m' <"))
+    assert "\\x1b[31m" in "".join(ET.fromstring(summary_picture(typed)).itertext())  # noqa: S314 - our own
 
 
 @pytest.mark.parametrize("case", CASES)
