@@ -225,6 +225,16 @@ def test_a_different_load_is_not_comparable_and_the_difference_is_named(changed:
     assert said in words(found)
 
 
+def test_a_script_that_never_runs_differs_from_one_that_does() -> None:
+    def mixed(weight: int | None) -> PgbenchWorkload:
+        return replace(LOAD, scripts=(*LOAD.scripts, Script(name="b.sql", text="SELECT 2;", weight=weight)))
+
+    one = answer(steady(1.1), comparison(workload=mixed(1)))
+    assert len(put(one, with_arms(one, lambda arm: replace(arm, workload=mixed(None)))).rows) == 1
+    found = put(one, with_arms(one, lambda arm: replace(arm, workload=mixed(0))))
+    assert "weight of b.sql 1 in A, 0 in B" in words(found)
+
+
 def test_the_same_load_is_comparable_whatever_its_name() -> None:
     one = answer(steady(1.1), comparison(workload=LOAD))
     called = replace(LOAD, scripts=(Script(name="b.sql", text="SELECT 1;\n"),), threads=1)

@@ -67,7 +67,7 @@ def _workload_key(workload: Workload) -> Hashable:
         case PgbenchWorkload(scripts=scripts, clients=clients, threads=threads):
             return (
                 "load",
-                tuple((_script_key(script), script.weight or 1) for script in scripts),
+                tuple((_script_key(script), _weight(script)) for script in scripts),
                 clients,
                 threads_used(threads, clients),
                 workload.query_mode,
@@ -79,6 +79,10 @@ def _workload_key(workload: Workload) -> Hashable:
 def _script_key(script: Script) -> Hashable:
     """Return the text of a script, or the name of a built-in one."""
     return (script.name, None) if script.text is None else (None, script.text.strip())
+
+
+def _weight(script: Script) -> int:
+    return 1 if script.weight is None else script.weight
 
 
 def _step_key(step: Step) -> Hashable:
@@ -117,8 +121,8 @@ def _of_loads(a: PgbenchWorkload, b: PgbenchWorkload) -> Iterator[str]:
         for one, other in zip(a.scripts, b.scripts, strict=True):
             if _script_key(one) != _script_key(other):
                 yield _("the script text ({a} in A, {b} in B)", a=_name(one.name), b=_name(other.name))
-            elif (one.weight or 1) != (other.weight or 1):
-                yield each_side(_("weight of {script}", script=_name(one.name)), one.weight or 1, other.weight or 1)
+            elif _weight(one) != _weight(other):
+                yield each_side(_("weight of {script}", script=_name(one.name)), _weight(one), _weight(other))
     of_pgbench = (
         (_("clients"), a.clients, b.clients),
         (_("threads"), threads_used(a.threads, a.clients), threads_used(b.threads, b.clients)),
