@@ -34,11 +34,11 @@ def fenced(text: str, language: str = "") -> str:
 def folded(summary: str, content: str) -> str:
     """Return collapsed content with a summary line. summary: plain text; content: Markdown."""
     line = html.escape(" ".join(visible(summary).split()), quote=False)
-    return f"<details><summary>{line}</summary>\n\n{content}\n\n</details>"
+    return f"<details><summary>{_unnamed(line)}</summary>\n\n{content}\n\n</details>"
 
 
 _SPECIAL = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<>|#~&$"})
-_NAMED = re.compile(r"(?<!\w)@(?=\w)|\\#(?=\d)|\b[Gg][Hh]-(?=\d)|:(?=[a-z+\\-][\w+\\-]*:)")
+_NAMED = re.compile(r"(?<!\w)@(?=\w)|\\?#(?=\d)|\b[Gg][Hh]-(?=\d)|:(?=[a-z+\\-][\w+\\-]*:)")
 """Text that GitHub turns into a mention, an issue link or an emoji, even after a backslash, because it does so last."""
 _NOTHING = "&#8203;"
 """A zero-width space, which breaks such a name at its beginning."""
@@ -79,6 +79,10 @@ def escaped(text: str) -> str:
     """Escape a text for use inside a line, and join its lines."""
     # Made visible first, because split() treats a file separator (U+001C) as white space.
     line = " ".join(visible(text).split()).translate(_SPECIAL)
+    return _unnamed(line)
+
+
+def _unnamed(line: str) -> str:
     return _NAMED.sub(rf"\g<0>{_NOTHING}", line)
 
 

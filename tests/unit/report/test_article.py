@@ -245,6 +245,15 @@ def test_user_text_does_not_become_markup() -> None:
     assert folded("<b>a</b>\nb", "c").startswith("<details><summary>&lt;b&gt;a&lt;/b&gt; b</summary>\n\n")
 
 
+def test_a_summary_line_mentions_nobody_on_github() -> None:
+    line = folded("SELECT '@octocat', '#12', GH-3, ':tada:', a & b", "")
+    for name in ("@octocat", "#12", "GH-3", ":tada:"):
+        assert name not in line
+    assert line.replace("&#8203;", "").startswith(
+        "<details><summary>SELECT '@octocat', '#12', GH-3, ':tada:', a &amp; b</summary>"
+    )
+
+
 def test_sections_are_in_reading_order_for_every_kind_of_study() -> None:
     order = ["Environment", "Settings", "Data", "Cases", "Summary", "Plans", "Caveats"]
     order += ["How it was measured", "How to reproduce it"]
