@@ -52,8 +52,9 @@ def cache_document(things: Sequence[CachedThing], root: str) -> dict[str, Any]:
 
 
 def _ago(seconds: float) -> str:
+    seconds = max(0.0, seconds)
     days = int(seconds // _DAY_S)
-    return f"{count(days, 'day')} ago" if days else f"{duration(max(0.0, seconds))} ago"
+    return f"{count(days, 'day')} ago" if days else f"{duration(seconds)} ago"
 
 
 SERVERS_SCHEMA = "pgversus.servers/1"

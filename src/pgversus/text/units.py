@@ -211,7 +211,7 @@ def duration(seconds: float) -> str:
 def size(number: float) -> str:
     """Format bytes in a suitable unit, with powers of ten like sizes of disks: `740 MB`."""
     for least, unit in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if number >= least:
+        if float(f"{number:.2e}") >= least:
             return f"{significant(number / least)} {unit}"
     return _("{number} bytes", number=significant(number))
 

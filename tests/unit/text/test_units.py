@@ -22,6 +22,7 @@ from pgversus.text.units import (
     plus_minus,
     ratio_texts,
     significant,
+    size,
 )
 
 POSITIVE = st.floats(1e-3, 1e9)
@@ -50,6 +51,14 @@ def number(text: str) -> float:
 )
 def test_numbers_have_the_requested_significant_digits(value: float, digits: int, text: str) -> None:
     assert significant(value, digits) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(999, "999 bytes"), (999_499, "999 kB"), (999_999, "1 MB"), (999_999_999, "1 GB"), (999_999_999_999, "1 TB")],
+)
+def test_a_size_has_the_unit_that_suits_the_rounded_number(number: float, text: str) -> None:
+    assert size(number) == text
 
 
 def test_thousands_are_separated_as_usual_in_the_language() -> None:
