@@ -122,14 +122,18 @@ def amounts_of(comparison: Comparison) -> tuple[str, dict[int, tuple[float, str]
     arms = _without_repeats(comparison.arms)
     if factor == "server":
         return _("block size"), _block_sizes(arms)
-    found = {}
+    found, units = {}, set()
     for arm in arms:
         text = next((setting.value for setting in arm.settings if setting.name == factor), "")
         match = _AMOUNT.fullmatch(text)
         if match is None:
             return "", {}
-        found[arm.index] = float(match[1]) * _UNITS.get(match[2] or "", 1.0), text
-    return factor, found
+        amount = float(match[1]) * _UNITS.get(match[2] or "", 1.0)
+        found[arm.index] = amount, text
+        if amount:
+            units.add(match[2] is None)
+    # The unit of a number without one depends on the setting.
+    return (factor, found) if len(units) == 1 else ("", {})
 
 
 def _without_repeats(arms: Sequence[Arm]) -> list[Arm]:

@@ -92,6 +92,7 @@ def test_a_server_without_options_has_the_default_block_size() -> None:
         (("64MB", "1GB", "4096kB"), ["4096kB", "64MB", "1GB"]),
         (("100", "20", "3.5"), ["3.5", "20", "100"]),
         (("1min", "500ms", "1h"), ["500ms", "1min", "1h"]),
+        (("1min", "0", "1h"), ["0", "1min", "1h"]),
     ],
 )
 def test_amounts_are_ordered_by_value_and_not_alphabetically(values: tuple[str, ...], order: list[str]) -> None:
@@ -111,6 +112,7 @@ def test_amounts_are_ordered_by_value_and_not_alphabetically(values: tuple[str, 
         by_setting("1MB", "2MB"),
         by_setting("1MB", "2MB", "off"),
         by_setting("1MB", "2MB", "-1"),
+        by_setting("4MB", "65536", "1GB"),
         by_setting("1MB", "2MB", "3 furlongs"),
         replace(by_setting("1", "2", "3"), factors=("another",)),
         replace(by_server(built(*SIZES)), factors=("server", "work_mem")),
