@@ -120,7 +120,7 @@ class PgbenchWorkload:
         for name, value in self.variables:
             arguments += ["-D", f"{name}={value}"]
         if self.rate is not None:
-            arguments += ["-R", f"{self.rate:g}"]
+            arguments += ["-R", repr(self.rate).removesuffix(".0")]
         return arguments
 
     @property

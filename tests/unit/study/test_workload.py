@@ -105,6 +105,14 @@ def test_a_rate_makes_an_open_loop() -> None:
     assert replace(closed, rate=100.0).is_open_loop
 
 
+@pytest.mark.parametrize(
+    ("rate", "text"), [(100.0, "100"), (12345.678, "12345.678"), (1234567.0, "1234567"), (1e-05, "1e-05")]
+)
+def test_the_rate_of_pgbench_is_that_of_the_study(rate: float, text: str) -> None:
+    load = PgbenchWorkload(scripts=(Script(name="select-only"),), rate=rate)
+    assert load.pgbench_arguments([])[-2:] == ["-R", text]
+
+
 def test_an_empty_file_is_not_a_builtin() -> None:
     assert Script(name="tpcb-like").is_builtin
     assert not Script(name="tpcb-like", text="").is_builtin
