@@ -4,6 +4,7 @@ Arms with different block sizes get settings of the same size in bytes. PostgreS
 a number of blocks, and defines some defaults in blocks (524288 blocks are 4 GB at 8 kB, and 16 GB at 32 kB).
 """
 
+import math
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -88,6 +89,16 @@ def expand_arms(
     servers: (label, name) pairs. A server named twice is an A/A comparison; its labels are numbered.
     StudyError when there is nothing to compare.
     """
+    counts = [len(servers), *(len(setting.values) for setting in settings)]
+    if math.prod(counts) > MOST_CONTENDERS + 1:
+        raise StudyError(
+            "too many arms for one comparison",
+            slug="study-too-many-arms",
+            where="servers and --set",
+            found=f"{' x '.join(str(number) for number in counts if number > 1)} arms",
+            expected=f"at most {MOST_CONTENDERS + 1}: their verdicts share an error rate of 5 %",
+            to_do="remove levels, or split the comparison",
+        )
     factors = [setting for setting in settings if len(setting.values) > 1]
     combinations = list(product(servers, product(*([(s.name, v) for v in s.values] for s in settings))))
     labels = unique_labels([_label(name, levels, servers, factors) for (name, _), levels in combinations])
@@ -110,15 +121,6 @@ def expand_arms(
             found=labels[0] if labels else "nothing",
             expected="two or more servers, or a setting with two or more levels",
             to_do="name a second server (the same one twice is an A/A comparison), or add --set NAME=A,B",
-        )
-    if len(arms) > MOST_CONTENDERS + 1:
-        raise StudyError(
-            "too many arms for one comparison",
-            slug="study-too-many-arms",
-            where="servers and --set",
-            found=f"{len(arms)} arms",
-            expected=f"at most {MOST_CONTENDERS + 1}: their verdicts share an error rate of 5 %",
-            to_do="remove levels, or split the comparison",
         )
     names = (("server",) if len(servers) > 1 else ()) + tuple(setting.name for setting in factors)
     return arms, names

@@ -94,6 +94,14 @@ def test_a_single_arm_is_rejected() -> None:
         assert caught.value.found == "17"
 
 
+def test_too_many_arms_are_rejected_without_expansion() -> None:
+    levels = [SettingLevels(name=f"s{number}", values=tuple(map(str, range(50)))) for number in range(40)]
+    with pytest.raises(StudyError) as caught:
+        expanded(named("17"), levels)
+    assert caught.value.slug == "study-too-many-arms"
+    assert caught.value.found == f"{' x '.join(['50'] * 40)} arms"
+
+
 def test_a_comparison_without_servers_is_rejected() -> None:
     with pytest.raises(StudyError) as caught:
         expanded([], [parse_setting("jit=off,on")])
