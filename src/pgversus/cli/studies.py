@@ -47,8 +47,12 @@ def copy(name: str, folder: str | None) -> None:
     target = Path(folder or name)
     try:
         target.mkdir(parents=True)
-        for file in sorted(path for path in source.iterdir() if path.is_file()):
-            shutil.copyfile(file, target / file.name)
+        try:
+            for file in sorted(path for path in source.iterdir() if path.is_file()):
+                shutil.copyfile(file, target / file.name)
+        except OSError:
+            shutil.rmtree(target, ignore_errors=True)
+            raise
     except FileExistsError as error:
         raise _no_copy(target, "a file or folder of this name already exists") from error
     except OSError as error:
