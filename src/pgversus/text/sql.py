@@ -17,7 +17,8 @@ _COMMENT, _QUOTE = re.compile(COMMENT), re.compile(QUOTE)
 _REST_OF_STRING = re.compile(r"(?:[^']++|'')*+'")
 _REST_OF_ESCAPED = re.compile(r"(?:[^'\\]++|\\.|'')*+'", re.DOTALL)
 # Overlapping matches: a dollar sign may end one tag and start another.
-_MARK = re.compile(r"(?=(\$\w*\$|\*/|[\"\n]))")
+_MARK = re.compile(r"(?=(\$\w*\$|[\"\n]))")
+_MARK_OF_COMMENT = re.compile(r"/\*|\*/")
 
 
 class Quotes:
@@ -27,6 +28,8 @@ class Quotes:
         self._text = text
         self._marks: dict[str, list[int]] | None = None
         """Positions of each closing mark, computed at the first use."""
+        self._comments: dict[int, int | None] = {}
+        """Ends of comments, by the position after `/*`."""
 
     def end(self, opening: str, after: int) -> int | None:
         """Return the end of an opened part; None if it is not closed.
@@ -42,9 +45,23 @@ class Quotes:
                 end = self._behind("\n", after)
                 return len(self._text) if end is None else end - 1
             case "/*":
-                return self._behind("*/", after)
+                return self._behind_comment(after)
             case _:
                 return self._behind(opening, after)
+
+    def _behind_comment(self, after: int) -> int | None:
+        """Return the end of a comment, which may contain others. The ends of these are remembered as well."""
+        if after not in self._comments:
+            opened = [after]
+            for found in _MARK_OF_COMMENT.finditer(self._text, after):
+                if found[0] == "/*":
+                    opened.append(found.end())
+                else:
+                    self._comments[opened.pop()] = found.end()
+                if not opened:
+                    break
+            self._comments |= dict.fromkeys(opened)
+        return self._comments[after]
 
     def _behind(self, mark: str, after: int) -> int | None:
         if self._marks is None:
