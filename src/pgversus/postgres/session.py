@@ -55,7 +55,7 @@ class Target:
         environment = dict(CLEAN_ENVIRONMENT)
         if self.inherits_libpq:
             variables = os.environ.items()
-            environment |= {name: value for name, value in variables if name.startswith("PG") or name == "HOME"}
+            environment |= {name: value for name, value in variables if _is_of_libpq(name) or name == "HOME"}
         if self.password is not None:
             environment["PGPASSWORD"] = self.password
         if self.options:
@@ -194,12 +194,16 @@ def _environment_of(target: Target) -> Iterator[None]:
     """Hide libpq's environment variables, such as PGOPTIONS, if they do not apply to the target."""
     # One thread at a time: none may restore variables while another needs them hidden.
     with _ENVIRONMENT:
-        names = [name for name in os.environ if name.startswith("PG") and not target.inherits_libpq]
+        names = [name for name in os.environ if _is_of_libpq(name) and not target.inherits_libpq]
         hidden = {name: os.environ.pop(name) for name in names}
         try:
             yield
         finally:
             os.environ.update(hidden)
+
+
+def _is_of_libpq(name: str) -> bool:
+    return name.startswith("PG") and not name.startswith("PGVERSUS_")
 
 
 def _parameters(uri: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from pgversus.errors import ExitCode, ServerError, StudyError
@@ -89,6 +90,22 @@ def test_settings_with_a_secret_are_passed_in_the_environment_and_others_in_the_
         more = with_options(target, {"jit": "off"})
         assert more.environment()["PGOPTIONS"].endswith(" -c jit=off")
         assert PASSWORD not in more.conninfo
+
+
+def test_variables_of_pgversus_are_not_those_of_libpq(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGVERSUS_CACHE", "/somewhere")
+    monkeypatch.setenv("PGAPPNAME", "x")
+    seen = []
+
+    def connected(*_arguments: object, **_keywords: object) -> None:
+        seen.append((os.environ.get("PGVERSUS_CACHE"), os.environ.get("PGAPPNAME")))
+        raise psycopg.OperationalError
+
+    monkeypatch.setattr(psycopg, "connect", connected)
+    with suppress(ServerError), connect(Target(conninfo="")):
+        pass
+    assert seen == [("/somewhere", None)]
+    assert "PGVERSUS_CACHE" not in Target(conninfo="", is_ours=False).environment()
 
 
 def test_white_space_in_a_setting_does_not_end_the_option() -> None:
