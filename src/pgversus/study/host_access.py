@@ -215,8 +215,8 @@ _GAP = re.compile(r"\s+|(--)|(/\*)|\*/")
 """White space and starts of comments. Comments nest, so the ends of outer ones are skipped as well."""
 _STRING = r"(?:[eu]&?)?(?:'|\$\w{0,60}\$|:['\"])"
 _UNTRUSTED = r"(?:(?:[eu]&?)?['\"]|\$\w{0,60}\$)?(?:c|internal|pl\w{1,30}u|plsh|plr|pljava)\b"
-_ELSEWHERE = r"(?:(?:[eu]&?)?'|\$\w{0,60}\$)(?:/|[^'$\n]*\.\./)"
-"""A path that leads outside the server's data directory."""
+_ELSEWHERE = r"(?:(?:(?:[eu]&?)?'|\$\w{0,60}\$)(?:/|[^'$\n]*\.\./)|[eu]&?'[^'\n]*\\)"
+"""A path that leads outside the server's data directory, or may do so because some of its characters are escaped."""
 
 
 def _sql(*patterns: str) -> _Phrase:

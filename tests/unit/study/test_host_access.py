@@ -167,10 +167,13 @@ ELSEWHERE_IN_SQL = [
     ("COPY t FROM'/etc/passwd'", "reads"),
     ("COPY t FROM '../../../etc/passwd'", "reads"),
     (f"COPY t FROM '{'./' * 500}../etc/passwd'", "reads"),
+    (r"COPY t FROM E'\x2fetc/passwd'", "reads"),
+    (r"COPY t FROM U&'\002Fetc/passwd'", "reads"),
     ("SELECT pg_read_file('/etc/passwd')", "reads"),
     ("SELECT lo_import('/etc/passwd')", "reads"),
     ("CREATE EXTENSION file_fdw", "reads"),
     ("COPY t TO '/tmp/x'", "writes"),
+    (r"COPY t TO e'\x2ftmp/x'", "writes"),
     ("CREATE TABLESPACE s LOCATION '/tmp/x'", "writes"),
     ("SELECT lo_export(1, '/tmp/x')", "writes"),
 ]
@@ -256,7 +259,8 @@ def test_a_pgbench_command_that_runs_a_program_is_listed(line: str) -> None:
         "\\if :{?rows}\n\\echo rows\n\\endif\n\\timing on\n",
         "SELECT * FROM \"program\" WHERE a = 'from' -- `t` is a table\n",
         "CREATE EXTENSION pg_prewarm; CREATE FUNCTION f() RETURNS int LANGUAGE plpgsql AS $$ BEGIN RETURN 1; END $$;",
-        "SET search_path TO 'a'; COPY t TO 'rows.csv'; COPY t FROM 'rows.csv';",
+        "SET search_path TO 'a'; COPY t TO 'rows.csv'; COPY t FROM 'rows.csv'; COPY t FROM E'rows.csv';",
+        "COPY t FROM stdin (DELIMITER E'\\t');\n1\t2\n\\.\n",
     ],
 )
 def test_ordinary_sql_needs_no_consent(sql: str) -> None:
