@@ -95,11 +95,12 @@ class Finished:
 
     @property
     def succeeded(self) -> bool:
-        """Whether the exit code is 0."""
-        return self.exit_code == 0
+        """Whether the program ended in time, with exit code 0."""
+        return self.exit_code == 0 and not self.timed_out
 
 
 _MOST_SHOWN = 4000
+_AFTER_KILL_S = 1.0
 
 
 def shortened(output: str) -> str:
@@ -205,7 +206,8 @@ def run(
 ) -> Finished:
     """Run a program to completion and return its result; OSError if it cannot be started.
 
-    Invalid bytes in its output never raise an error. A program that exceeds timeout_s is killed and has exit code -9.
+    Invalid bytes in its output never raise an error. A program that exceeds timeout_s is killed with its process group;
+    it also exceeds it if a program that it started keeps its outputs open.
     ends_with_us: for load on servers that do not end with pgversus themselves.
     is_abridged: keep only the first and last 64 kB of each output.
     The other parameters are those of Program.
@@ -227,7 +229,13 @@ def run(
         except subprocess.TimeoutExpired:
             timed_out = True
             kill_group(process)
-            _collect_output(process, stdout, stderr, None)
+            # To the end, unless a program in another session still has the outputs open.
+            with suppress(subprocess.TimeoutExpired):
+                _collect_output(process, stdout, stderr, _AFTER_KILL_S)
+            for pipe in (process.stdout, process.stderr):
+                if pipe is not None:
+                    pipe.close()
+            process.wait()
     except BaseException:
         kill_group(process)
         process.wait()

@@ -102,6 +102,18 @@ def test_output_before_a_timeout_is_kept() -> None:
     assert (finished.stdout, finished.timed_out) == ("before\n", True)
 
 
+def test_a_program_in_another_session_does_not_prolong_the_timeout() -> None:
+    begun = time.monotonic()
+    finished = run([SHELL, "-c", "setsid sleep 8 & echo before; sleep 60"], timeout_s=1)
+    assert time.monotonic() - begun < 6
+    assert (finished.stdout, finished.exit_code, finished.timed_out) == ("before\n", -signal.SIGKILL, True)
+
+
+def test_a_program_whose_children_exceed_its_timeout_did_not_succeed() -> None:
+    finished = run([SHELL, "-c", "sleep 60 & exit 0"], timeout_s=0.5)
+    assert (finished.exit_code, finished.timed_out, finished.succeeded) == (0, True, False)
+
+
 def test_a_flood_of_output_does_not_fill_memory() -> None:
     program = """
 import resource
