@@ -47,17 +47,21 @@ def read_figures(text: str) -> tuple[Figure, ...]:
     """
     reader = csv.DictReader(io.StringIO(text))
     try:
-        columns, rows = reader.fieldnames or (), tuple(reader)
+        columns = reader.fieldnames or ()
+        rows = [(reader.line_num, row) for row in reader]
     except csv.Error as error:
         raise _unusable(max(1, reader.line_num), str(error)) from error
     quantities = [name for name in _QUANTITIES if name in columns]
     if "level" not in columns or not quantities:
         raise _unusable(1, ", ".join(columns))
+    if len({*columns}) < len(columns):
+        raise _unusable(1, ", ".join(columns), expected="each column once", to_do="remove or rename the second one")
     found = []
-    for number, row in enumerate(rows, 2):
+    for number, row in rows:
         is_whole = None not in row and None not in row.values()
         if not row["level"] or not is_whole or not all(_is_number(row[name]) for name in quantities):
-            raise _unusable(number, ", ".join(f"{name}={value}" for name, value in row.items()))
+            too_many = row.pop(None, ())
+            raise _unusable(number, ", ".join([*(f"{name}={value}" for name, value in row.items()), *too_many]))
         found.append(_figure(number, row, quantities))
     return tuple(found)
 

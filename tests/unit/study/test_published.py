@@ -60,6 +60,22 @@ def test_an_invalid_version_or_reason_is_rejected_with_its_line(column: str, val
     assert "\x1b" not in error.found
 
 
+@pytest.mark.parametrize(
+    ("text", "line", "found"),
+    [
+        ("level,tps\n\n\n16.12,10\n17.8,x\n", 5, "level=17.8, tps=x"),
+        ('level,tps,note\n16.12,10,"two\nlines"\n17.8,x,b\n', 4, "level=17.8, tps=x, note=b"),
+        ("level,tps\n17.8,1,5\n", 2, "level=17.8, tps=1, 5"),
+        ("level,tps,tps\n17.8,1,5\n", 1, "level, tps, tps"),
+    ],
+)
+def test_an_invalid_line_is_named_and_shown_as_it_is(text: str, line: int, found: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        read_figures(text)
+    assert caught.value.where == f"line {line} of the published figures"
+    assert caught.value.found == f"line {line}: {found}"
+
+
 def test_bundled_figures_state_the_version_of_every_level() -> None:
     files = [path for name in bundled_names() if (path := library() / name / "published.csv").is_file()]
     assert len(files) > 3
