@@ -253,12 +253,13 @@ def _load(options: Mapping[str, Any]) -> PgbenchWorkload:
         name, weight = split_weight(text, "-f")
         scripts.append(Script(name=name, weight=weight, text=read_text(name, "-f")))
     if not scripts:
+        may_be_operation = "operations" in options
         raise StudyError(
             "no workload is given",
             slug="study-no-workload",
-            where="pgversus compare",
-            found="none of -f, -b, -S, -N, --operation, --command",
-            expected="one or more pgbench scripts, or an operation",
+            where=click.get_current_context().command_path,
+            found="none of -f, -b, -S, -N" + (", --operation, --command" if may_be_operation else ""),
+            expected="one or more pgbench scripts" + (", or an operation" if may_be_operation else ""),
             to_do="-b tpcb-like for pgbench's default transaction, -S for point lookups, -f FILE for your own script",
         )
     clients = options.get("clients") or 1

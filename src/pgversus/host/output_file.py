@@ -64,7 +64,7 @@ def _not_written(file: Path, error: OSError) -> HostError:
         where=str(file),
         found=error.strerror or str(error),
         expected="a file in a folder writable by this user",
-        to_do="choose another file with --output",
+        to_do="choose another place",
     )
 
 

@@ -7,7 +7,7 @@ from pgversus.plans.changes import Change, ChangeKind, is_only_order
 from pgversus.plans.difference import PlanDifference
 from pgversus.plans.levels import PlanLevel
 from pgversus.text.translation import N_, _
-from pgversus.text.units import size, whole
+from pgversus.text.units import significant, size, whole
 
 _EXACT = 1.05
 """Estimates that are off by less than this factor count as correct."""
@@ -15,11 +15,11 @@ _SMALL = 10.0
 
 
 def number(value: object) -> str:
-    """Format a number as `100 000` or `25.5`; text is unchanged."""
+    """Format a number as `100 000` or `2.55`; text is unchanged."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
     if value < _SMALL and value != int(value):
-        return f"{value:.3g}"
+        return significant(value)
     return whole(value)
 
 

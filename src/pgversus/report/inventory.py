@@ -147,7 +147,7 @@ def _left_out(study: Study) -> list[str]:
 
 
 def _no_downloads(to_build: tuple[str, ...]) -> str:
-    return "none, all sources are available" if to_build else "none, all builds are in the cache"
+    return "none, all sources are available" if to_build else "none"
 
 
 def _and_setup(needs: Needs) -> str:

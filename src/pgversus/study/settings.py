@@ -73,7 +73,7 @@ def parse_setting(text: str) -> SettingLevels:
     levels = tuple(_split_levels(values, text))
     if len(set(levels)) != len(levels):
         raise StudyError(
-            f'duplicate level of "{name}"',
+            f'duplicate level of "{name.strip()}"',
             slug="study-repeated-level",
             where=f"--set {text}",
             found=", ".join(value_without_secrets(name, level) for level in levels),

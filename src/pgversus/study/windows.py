@@ -271,7 +271,7 @@ def check_windows(design: Design, *, rate: float | None, is_cold: bool) -> None:
             where=_requested(design),
             found='cache = "cold"' if is_cold else f"a rate of {rate:g} transactions per second",
             expected="windows of whole seconds",
-            to_do="--window 1s, or omit the length, and pgversus fits it to the load",
+            to_do='--window 1s, or window = "1s" in a study file; without it, pgversus fits the windows to the load',
         )
     if design.window_s < least_s:
         raise StudyError(

@@ -291,7 +291,9 @@ def percent(share: float, *, signed: bool = False) -> str:
 def percent_above(share: float) -> str:
     """Format a share in percent, rounded up, for bounds that must not be understated."""
     digits = 0 if share >= 1 else 1
-    return f"{math.ceil(100 * share * 10**digits) / 10**digits:.{digits}f} %"
+    # 100 * 0.07 is a little more than 7.
+    tenths = round(100 * share * 10**digits, 9)
+    return f"{math.ceil(tenths) / 10**digits:.{digits}f} %"
 
 
 def plus_minus(value: float, low: float | None, high: float | None) -> str:

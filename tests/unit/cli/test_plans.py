@@ -115,6 +115,14 @@ def test_an_output_that_cannot_be_written_is_refused_before_any_server_is_fetche
     assert "missing" in error.where
 
 
+def test_a_missing_script_is_reported_with_the_command_and_its_own_options() -> None:
+    error = typed("16.12", "17.8").exception
+    assert isinstance(error, StudyError)
+    assert error.where.endswith("plans")
+    assert "--operation" not in error.found
+    assert "operation" not in error.expected
+
+
 @pytest.mark.parametrize("arguments", [(), ("old.json",), ("-", "-")])
 def test_two_different_inputs_are_required(arguments: tuple[str, ...]) -> None:
     assert type(typed(*arguments).exception).__name__ in ("UsageError", "MissingParameter")

@@ -50,7 +50,8 @@ def test_two_servers_and_a_builtin_script_are_a_complete_question() -> None:
 def test_there_is_no_default_workload(flags: tuple[str, ...]) -> None:
     with compare.make_context("compare", ["16", "17", *flags]) as context, pytest.raises(StudyError) as caught:
         comparison_of(context.params)
-    assert caught.value.slug == "study-no-workload"
+    assert (caught.value.slug, caught.value.where) == ("study-no-workload", "compare")
+    assert "--operation" in caught.value.found
     assert "-b tpcb-like" in caught.value.to_do
 
 

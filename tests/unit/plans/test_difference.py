@@ -9,7 +9,7 @@ from pgversus.plans.changes import LEVEL_OF, ChangeKind
 from pgversus.plans.difference import PlanDifference, difference
 from pgversus.plans.levels import PlanLevel, is_same_but_for_sorts
 from pgversus.plans.plan import Plan
-from pgversus.plans.sentences import sentences
+from pgversus.plans.sentences import number, sentences
 from tests.unit.plans.raw import node, plan, scan
 
 
@@ -426,6 +426,13 @@ def test_aliases_numbered_by_postgresql_are_compared_without_their_numbers() -> 
     assert changed(repeated("t", "t_1"), repeated("t", "t_2")).level is PlanLevel.IDENTICAL
     assert changed(repeated("a", "a_1"), repeated("a", "a_2")).level is PlanLevel.IDENTICAL
     assert changed(partitioned(1), partitioned(3)).level is PlanLevel.IDENTICAL
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(100_000, "100 000"), (25.5, "26"), (2.555, "2.56"), (0.00001, "0.00001"), ("x", "x")]
+)
+def test_numbers_of_plans_have_no_exponent(value: object, text: str) -> None:
+    assert number(value) == text
 
 
 def test_similar_changes_are_summarised() -> None:

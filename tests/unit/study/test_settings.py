@@ -39,11 +39,12 @@ def test_text_without_name_and_equals_sign_is_rejected(text: str) -> None:
     assert "NAME=VALUE" in caught.value.expected
 
 
-@pytest.mark.parametrize("text", ["a=1,1", "a=1,2,1", "a=1, 1", "a='1',1", "a=,"])
+@pytest.mark.parametrize("text", ["a=1,1", "a=1,2,1", "a=1, 1", " a =1,1", "a='1',1", "a=,"])
 def test_a_repeated_level_is_rejected(text: str) -> None:
     with pytest.raises(StudyError) as caught:
         parse_setting(text)
     assert caught.value.slug == "study-repeated-level"
+    assert caught.value.what == 'duplicate level of "a"'
 
 
 @given(st.lists(PLAIN, min_size=1, max_size=6, unique=True))

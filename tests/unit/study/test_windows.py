@@ -221,6 +221,7 @@ def test_short_windows_are_rejected_with_a_rate_or_a_cold_cache(rate: float | No
         with pytest.raises(StudyError) as refused:
             check_windows(length, rate=rate, is_cold=is_cold)
         assert refused.value.slug == "study-short-window"
+        assert refused.value.to_do.startswith('--window 1s, or window = "1s" in a study file')
 
 
 @pytest.mark.parametrize(

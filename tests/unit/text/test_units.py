@@ -19,6 +19,7 @@ from pgversus.text.units import (
     parse_size,
     parse_window,
     percent,
+    percent_above,
     plus_minus,
     ratio_texts,
     significant,
@@ -59,6 +60,13 @@ def test_numbers_have_the_requested_significant_digits(value: float, digits: int
 )
 def test_a_size_has_the_unit_that_suits_the_rounded_number(number: float, text: str) -> None:
     assert size(number) == text
+
+
+@pytest.mark.parametrize(
+    ("share", "text"), [(0.07, "7.0 %"), (0.14, "14.0 %"), (0.0701, "7.1 %"), (1.1, "110 %"), (1.101, "111 %")]
+)
+def test_a_bound_in_percent_is_rounded_up_only_if_necessary(share: float, text: str) -> None:
+    assert percent_above(share) == text
 
 
 def test_thousands_are_separated_as_usual_in_the_language() -> None:
