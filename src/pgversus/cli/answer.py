@@ -57,8 +57,10 @@ def show_dry_run(
     access: "HostAccess | None" = None,
     is_trusted: bool = True,
     earlier: "EarlierResults",
-) -> None:
-    """Print what a run of the study would do, then raise HostError if the disk space does not suffice.
+) -> int:
+    """Print what a run of the study would do, and return its exit code if it would measure nothing, otherwise 0.
+
+    HostError if the disk space does not suffice.
 
     access: host access that needs consent. is_trusted: whether the study's servers may receive passwords from the
     environment. earlier: what the run would do with results that exist.
@@ -78,6 +80,7 @@ def show_dry_run(
     text = dry_run_text(found, access=access, with_plans=not options["no_plans"])
     write_answer(text, options["output"], found.results)
     check_disk_space(found)
+    return int(ExitCode.FAILED_TRIALS if len(found.refused) == len(found.study.contexts) else ExitCode.DONE)
 
 
 def _show(answer: "StudyAnswer", options: Mapping[str, Any]) -> None:

@@ -10,7 +10,6 @@ import click
 from pgversus.cli.answer import measure, show_dry_run
 from pgversus.cli.options import ANSWER_GROUP, PROGRAMS_GROUP, GroupedCommand, check_options, shared_options
 from pgversus.cli.question import VARIABLES, arms_options, comparison_of, study_of
-from pgversus.errors import ExitCode
 from pgversus.study.comparison import Comparison
 from pgversus.study.design import FIRST_LOOK, LEAST_FIXED, MOST_BLOCKS
 from pgversus.study.metrics import JUDGED_BY_NAME
@@ -185,8 +184,7 @@ def compare(**options: Any) -> int:
 
     study = study_of(comparison)
     if options["dry_run"]:
-        show_dry_run(study, results, options, earlier=EarlierResults.REFUSE)
-        return int(ExitCode.DONE)
+        return show_dry_run(study, results, options, earlier=EarlierResults.REFUSE)
     return measure(study, options, results, earlier=EarlierResults.REFUSE)
 
 

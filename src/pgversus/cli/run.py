@@ -10,7 +10,6 @@ import click
 from pgversus.cli.answer import measure, show_dry_run
 from pgversus.cli.options import ANSWER_GROUP, PROGRAMS_GROUP, GroupedCommand, check_options, shared_options
 from pgversus.cli.output import write_error
-from pgversus.errors import ExitCode
 from pgversus.text.units import parse_duration
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ def run(**options: Any) -> int:
     earlier = EarlierResults.MOVE_AWAY if options["new"] else EarlierResults.RESUME
     if options["dry_run"]:
         opened = open_it(reads_outside=options["trust"])
-        show_dry_run(
+        return show_dry_run(
             opened.study,
             opened.results,
             options,
@@ -81,7 +80,6 @@ def run(**options: Any) -> int:
             is_trusted=options["trust"] or has_consent(opened),
             earlier=earlier,
         )
-        return int(ExitCode.DONE)
     opened = opened_with_consent(open_it, trust=options["trust"], ask=_ask if _can_ask() else None)
     return measure(opened.study, options, opened.results, earlier=earlier)
 

@@ -8,12 +8,14 @@ from pathlib import Path
 
 from pgversus.builds.provide import AvailableBuilds, available_builds
 from pgversus.data.cache_quota import check_room
+from pgversus.errors import StudyError
 from pgversus.host.directories import Cache, open_cache
 from pgversus.host.identity import ServerUser
 from pgversus.lab.failures import failures_of_the_host
 from pgversus.lab.resume import EarlierResults, check_same_study
 from pgversus.lab.resume_checks import as_measured_before, compilers_before
 from pgversus.lab.server_settings import TargetOf, ask_of, with_possible_settings
+from pgversus.lab.testbed import check_context
 from pgversus.postgres.labels import label_of_running
 from pgversus.postgres.session import uri_target
 from pgversus.postgres.settings_check import accepts_sessions, ask_program
@@ -37,7 +39,8 @@ def dry_run(
 ) -> DryRun:
     """Return what running this study would do; raise PgversusError for what is already known to be refused.
 
-    A study without enough room raises no error here, because its plan must be shown first. Without asks_servers, no
+    One of several contexts that would be refused raises no error, because the run measures the others. A study without
+    enough room raises none either, because its plan must be shown first. Without asks_servers, no
     program or server that the study names is run or connected to; only builds in the cache are queried.
 
     earlier_results: what the run would do with results that exist.
@@ -61,6 +64,7 @@ def dry_run(
         check_same_study(earlier, possible, results)
     return DryRun(
         study=possible,
+        refused=_refused(possible),
         needs=needs_of(possible),
         downloads=here.downloads,
         to_build=here.to_build,
@@ -70,6 +74,19 @@ def dry_run(
         blocks_there=sum(len(one.blocks) for one in earlier.contexts) if earlier is not None else 0,
         results=str(results),
     )
+
+
+def _refused(study: Study) -> tuple[str, ...]:
+    """Return the contexts that the run would skip, with the reasons; raise the error of an only context."""
+    found = []
+    for context in study.contexts:
+        try:
+            check_context(context)
+        except StudyError as error:
+            if len(study.contexts) == 1:
+                raise
+            found.append(f"{context.label}: {error.summary}")
+    return tuple(found)
 
 
 def check_disk_space(found: DryRun) -> None:

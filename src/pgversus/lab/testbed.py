@@ -88,11 +88,7 @@ class PostgresTestbed:
 
     def _prepare(self, context: Context, known: Preparation | None) -> Preparation:
         arms = context.comparison.arms
-        workload = context.comparison.workload
-        if not workload.runs_once:
-            split_processors(context.comparison.design.pin)
-            is_cold = context.comparison.cache is CacheState.COLD
-            check_windows(context.comparison.design, rate=workload.rate, is_cold=is_cold)
+        check_context(context)
         snapshots, servers = self._loaded(context)
         self._forget_other_copies(servers)
         workload_runner = self._workload_runner(context, servers)
@@ -264,6 +260,16 @@ class PostgresTestbed:
             built_from=built_from(build, baseline),
             sizes=fingerprint.sizes,
         )
+
+
+def check_context(context: Context) -> None:
+    """Raise StudyError or HostError if a context can be refused before anything is fetched or started for it."""
+    _check_external_servers(context)
+    comparison = context.comparison
+    if not comparison.workload.runs_once:
+        split_processors(comparison.design.pin)
+        is_cold = comparison.cache is CacheState.COLD
+        check_windows(comparison.design, rate=comparison.workload.rate, is_cold=is_cold)
 
 
 def _check_external_servers(context: Context) -> None:

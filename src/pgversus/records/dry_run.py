@@ -12,6 +12,8 @@ class DryRun:
 
     study: Study
     """Without the treatments for which the servers on this host are known to lack a setting."""
+    refused: tuple[str, ...]
+    """Contexts that the run would not measure, with the reasons."""
     needs: Needs
     downloads: tuple[str, ...]
     """Builds that are not in the cache yet."""

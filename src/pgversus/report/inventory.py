@@ -125,11 +125,15 @@ def dry_run_text(found: DryRun, *, access: HostAccess | None = None, with_plans:
         f"results: {found.results}"
         + (f" ({count(found.blocks_there, 'block')} already measured)" if found.blocks_there else ""),
     ]
-    labels = [context.label for context in study.contexts if context.label]
-    lines += [f"  {label}" for label in labels[:_MOST_SHOWN]]
-    if len(labels) > _MOST_SHOWN:
-        lines.append(f"  ... and {len(labels) - _MOST_SHOWN} more")
+    lines += _first([context.label for context in study.contexts if context.label])
+    if found.refused:
+        lines += ["not measured, because it would be refused:", *_first(found.refused)]
     return visible(message_without_secrets("\n".join(lines))) + "\n"
+
+
+def _first(lines: Sequence[str]) -> list[str]:
+    more = [f"... and {len(lines) - _MOST_SHOWN} more"] if len(lines) > _MOST_SHOWN else []
+    return [f"  {line}" for line in (*lines[:_MOST_SHOWN], *more)]
 
 
 def _afterwards(study: Study, needs: Needs) -> list[str]:

@@ -7,8 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from pgversus.builds import build_commands
+from pgversus.cli.run import run
 from pgversus.errors import BuildError, HostError, StoreError, StudyError
 from pgversus.host.directories import Cache
 from pgversus.host.identity import ServerUser
@@ -303,3 +305,55 @@ def test_requests_that_need_consent_are_listed(tmp_path: Path) -> None:
     assert "connects to: postgresql://h/db" in lines
     assert "to allow all of this, add --trust, or answer yes when asked" in lines
     assert not [line for line in dry_run_text(found).splitlines() if "--trust" in line]
+
+
+def of_text(tmp_path: Path, text: str) -> Study:
+    (tmp_path / "s.toml").write_text(f'title = "t"\n[factors]\n{text}')
+    return open_study(str(tmp_path / "s.toml")).study
+
+
+EXTERNAL = 'server = ["postgresql:///a", "postgresql:///b"]\n[workload]\n'
+MANAGED = 'server = ["17.8", "17.9"]\n[workload]\nbuiltin = "select-only"\n'
+
+
+@pytest.mark.usefixtures("cache")
+@pytest.mark.parametrize(
+    ("text", "slug"),
+    [
+        (f'{EXTERNAL}operation = "VACUUM"\n', "study-operation-running-server"),
+        (
+            f'{EXTERNAL}builtin = "select-only"\n[dataset]\nfull_statistics = true\n',
+            "study-statistics-of-running-server",
+        ),
+        (f'{MANAGED}[design]\npin = "0-9999"\n', "host-processors"),
+        (f'{MANAGED}[load]\nrate = 10\n[design]\nwindow = "50ms"\n', "study-short-window"),
+    ],
+)
+def test_an_only_context_that_the_run_would_refuse_is_refused(tmp_path: Path, text: str, slug: str) -> None:
+    with pytest.raises((StudyError, HostError)) as caught:
+        dry_run(of_text(tmp_path, text), tmp_path / "r", USER)
+    assert caught.value.slug == slug
+
+
+@pytest.mark.usefixtures("cache")
+def test_contexts_that_the_run_would_skip_are_listed_with_the_reason(tmp_path: Path) -> None:
+    loads = '[loads.closed]\nclients = 1\n[loads.slow]\nrate = 10\n[design]\nwindow = "50ms"\n'
+    study = of_text(tmp_path, f'load = ["closed", "slow"]\n{MANAGED}{loads}')
+    found = dry_run(study, tmp_path / "r", USER)
+    assert len(found.study.contexts) == 2
+    (line,) = found.refused
+    assert line.startswith("load=slow: the windows are too short")
+    assert dry_run_text(found).splitlines()[-2:] == ["not measured, because it would be refused:", f"  {line}"]
+
+
+@pytest.mark.usefixtures("cache")
+@pytest.mark.parametrize(("loads", "code"), [(("clients = 1", "rate = 10"), 0), (("rate = 10", "rate = 20"), 4)])
+def test_a_dry_run_ends_like_a_run_that_would_measure_nothing(
+    tmp_path: Path, loads: tuple[str, str], code: int
+) -> None:
+    tables = "".join(f"[loads.l{number}]\n{load}\n" for number, load in enumerate(loads))
+    (tmp_path / "s.toml").write_text(
+        f'title = "t"\n[factors]\nload = ["l0", "l1"]\n{MANAGED}{tables}[design]\nwindow = "50ms"\n'
+    )
+    arguments = [str(tmp_path / "s.toml"), "--dry-run", "--results", str(tmp_path / "r")]
+    assert CliRunner().invoke(run, arguments, standalone_mode=False).return_value == code
