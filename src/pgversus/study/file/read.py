@@ -131,7 +131,7 @@ def read_study(
     design = contexts[0].comparison.design
     return Study(
         name=_name(name, chosen),
-        title=valid["title"],
+        title=" ".join(valid["title"].split()),
         question=sections.question or "",
         contexts=contexts,
         seed=design.seed,

@@ -344,3 +344,7 @@ def test_equal_parts_are_shared_between_contexts() -> None:
     assert len({id(one.design) for one in comparisons}) == 1
     assert len({id(one.dataset) for one in comparisons}) == 1
     assert len({id(arm.settings) for one in comparisons for arm in one.arms}) == 2
+
+
+def test_a_title_is_one_line() -> None:
+    assert study(SHORT.replace('"Two servers"', '"""\nTwo\n  servers"""')).title == "Two servers"
