@@ -8,7 +8,7 @@ from typing import Any
 
 from pgversus.errors import PlanError
 from pgversus.plans.nodes import plan_nodes
-from pgversus.plans.plan import Plan
+from pgversus.plans.plan import BLOCKS, REMOVED, Plan
 from pgversus.text.documents import is_nested_deeper, parts_without_secrets
 from pgversus.text.redaction import may_hold_secrets, message_without_secrets
 
@@ -37,13 +37,8 @@ _NUMBERS = (
     "Temp Written Blocks",
     "Sort Space Used",
     "Peak Memory Usage",
-    "Shared Hit Blocks",
-    "Shared Read Blocks",
-    "Local Hit Blocks",
-    "Local Read Blocks",
-    "Rows Removed by Filter",
-    "Rows Removed by Join Filter",
-    "Rows Removed by Index Recheck",
+    *BLOCKS,
+    *REMOVED,
 )
 _NUMBER, _ENDLESS = "a number", "a number out of range"
 _LARGEST = 1e18

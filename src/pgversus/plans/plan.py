@@ -12,6 +12,10 @@ MAIN = "main"
 INIT_PLAN = "InitPlan "
 """The beginning of the scope of an InitPlan."""
 
+REMOVED = ("Rows Removed by Filter", "Rows Removed by Join Filter", "Rows Removed by Index Recheck")
+BLOCKS = ("Shared Hit Blocks", "Shared Read Blocks", "Local Hit Blocks", "Local Read Blocks")
+"""Numbers of a node that are added up."""
+
 _CTE_SCAN = "CTE Scan"
 
 Fact = str | int | float | bool | None
@@ -210,8 +214,6 @@ _MS_PER_S = 1000.0
 _WHOLE_ROWS = 0.5
 _HUNDREDTHS = 0.005
 # EXPLAIN rounds the rows of a loop to whole numbers up to 17, and to hundredths from 18 on.
-_REMOVED = ("Rows Removed by Filter", "Rows Removed by Join Filter", "Rows Removed by Index Recheck")
-_BLOCKS = ("Shared Hit Blocks", "Shared Read Blocks", "Local Hit Blocks", "Local Read Blocks")
 _CTE = "CTE "
 _KILOBYTE = 1024
 _INIT_PLAN_RESULT = re.compile(r"\((InitPlan [^\s()]+)\)")
@@ -224,8 +226,8 @@ def measured(raw: Mapping[str, Any]) -> NodeMeasurement:
         return NodeMeasurement()
     each = _number(raw, "Actual Rows")
     time = _number(raw, "Actual Total Time")
-    removed = [found for name in _REMOVED if (found := _number(raw, name)) is not None]
-    blocks = [found for name in _BLOCKS if (found := _number(raw, name)) is not None]
+    removed = [found for name in REMOVED if (found := _number(raw, name)) is not None]
+    blocks = [found for name in BLOCKS if (found := _number(raw, name)) is not None]
     return NodeMeasurement(
         loops=loops,
         rows=None if each is None else each * loops,

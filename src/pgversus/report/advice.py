@@ -9,7 +9,7 @@ from pgversus.answers.answer import Answer
 from pgversus.stats.analysis import ContenderResult, blocks_needed
 from pgversus.stats.confidence import Verdict
 from pgversus.study.design import MOST_BLOCKS, StopReason
-from pgversus.study.metrics import transactions_for_quantile
+from pgversus.study.metrics import percentile_name, transactions_for_quantile
 from pgversus.text.translation import N_, _, ngettext
 from pgversus.text.units import duration, percent
 
@@ -203,7 +203,7 @@ def _more_transactions(group: Sequence[Judged]) -> str:
     assert quantile is not None  # noqa: S101 - only percentiles have this obstacle
     return _(
         _LONGER_OF_FILE if answer.is_from_file else _LONGER_OF_FLAGS,
-        percentile=f"p{100 * quantile:g}",
+        percentile=percentile_name(quantile),
         needed=transactions_for_quantile(quantile),
     )
 

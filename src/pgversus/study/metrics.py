@@ -84,7 +84,6 @@ TAILS = tuple(metric for metric, q in QUANTILES.items() if q >= _TAIL_FROM)
 MARGINS = {metric: metric.margin for metric in Metric if metric.margin is not None}
 JUDGED = tuple(MARGINS)
 """The metrics that can decide a verdict."""
-JUDGED_OF_LOAD = tuple(metric for metric in JUDGED if metric is not Metric.TIME)
 
 BY_NAME = {metric.value.removesuffix("_s"): metric for metric in Metric}
 """All metrics by the name used in options and study files: without the unit."""

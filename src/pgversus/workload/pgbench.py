@@ -103,11 +103,14 @@ def has_begun_nothing(text: str) -> bool:
     return transactions is not None and int(transactions[1]) == 0 and _FAILED.search(text) is None
 
 
-def stderr_text(stderr: str, most_lines: int = 6) -> str:
+_MOST_LINES = 6
+
+
+def stderr_text(stderr: str) -> str:
     """Return pgbench's error lines or, if there are none, its last lines."""
     lines = [line for line in stderr.splitlines() if line.strip()]
     errors = [line for line in lines if "error:" in line or "ERROR:" in line or "FATAL:" in line]
-    return "\n".join(errors[:most_lines] if errors else lines[-most_lines:])
+    return "\n".join(errors[:_MOST_LINES] if errors else lines[-_MOST_LINES:])
 
 
 def _script_arguments(script: Script, file: Path | None) -> list[str]:

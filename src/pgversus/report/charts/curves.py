@@ -26,7 +26,7 @@ from pgversus.report.charts.theme import SERIES
 from pgversus.report.sentences import metric_text
 from pgversus.report.sweeps import Line, Point, Sweep, metric_axis
 from pgversus.report.values import value_text
-from pgversus.study.metrics import Metric, transactions_for_quantile
+from pgversus.study.metrics import Metric, percentile_name, transactions_for_quantile
 from pgversus.text.redaction import visible
 from pgversus.text.translation import _
 from pgversus.text.units import latency
@@ -53,7 +53,7 @@ def latency_chart(one: Answer) -> Chart | None:
             "enough transactions beyond it."
         ),
         specification=_specification_of_percentiles(points, labels),
-        heads=(_("arm"), *(_name(q) for q in shown)),
+        heads=(_("arm"), *(percentile_name(q) for q in shown)),
         rows=tuple((labels[arm], *(latency(row[q]) if q in row else "" for q in shown)) for arm, row in points.items()),
     )
 
@@ -66,10 +66,6 @@ def _percentiles(blocks: Sequence[LatencyHistogram]) -> dict[float, float]:
         for q in _QUANTILES
         if fewest >= transactions_for_quantile(q)
     }
-
-
-def _name(q: float) -> str:
-    return f"p{100 * q:.5g}"
 
 
 def _nines(q: float) -> float:
@@ -94,7 +90,8 @@ def _specification_of_percentiles(
         title=plain(_("percentile")),
         scale=alt.Scale(domain=[_nines(0.5), max(_nines(farthest), _nines(0.9))], nice=False),
         axis=alt.Axis(
-            values=[_nines(q) for q in ticks], labelExpr=labels_by_value([(_nines(q), _name(q)) for q in ticks])
+            values=[_nines(q) for q in ticks],
+            labelExpr=labels_by_value([(_nines(q), percentile_name(q)) for q in ticks]),
         ),
     )
     drawn = [1000 * seconds for row in points.values() for seconds in row.values()]
