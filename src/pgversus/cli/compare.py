@@ -9,7 +9,7 @@ import click
 
 from pgversus.cli.answer import measure, show_dry_run
 from pgversus.cli.options import ANSWER_GROUP, PROGRAMS_GROUP, GroupedCommand, check_options, shared_options
-from pgversus.cli.question import VARIABLES, arms_options, comparison_of, study_of
+from pgversus.cli.question import arms_options, comparison_of, study_of, variables_option
 from pgversus.study.comparison import Comparison
 from pgversus.study.design import FIRST_LOOK, LEAST_FIXED, MOST_BLOCKS
 from pgversus.study.metrics import JUDGED_BY_NAME
@@ -63,7 +63,7 @@ _GROUPS = {
     type=click.Choice([mode.value for mode in QueryMode]),
     help="Query mode.  [default: simple]",
 )
-@VARIABLES
+@variables_option("scripts, or for --prepare")
 @click.option(
     "-R",
     "--rate",

@@ -174,6 +174,11 @@ def check_options(options: Mapping[str, Any]) -> None:
     """Raise UsageError for options that cannot be used together, or that require another one."""
     if options["verbose"] and options["quiet"]:
         raise click.UsageError("--verbose and --quiet cannot be used together")
+    if options["as_json"]:
+        others = {"--dry-run": "dry_run", "--verbose": "verbose", "--quiet": "quiet"}
+        given = [flag for flag, name in others.items() if options[name]]
+        if given:
+            raise click.UsageError(f"--json and {given[0]} cannot be used together")
     if options["ask_servers"] and not options["dry_run"]:
         raise click.UsageError("--ask-servers requires --dry-run; a run queries its servers anyway")
     if options["output"] is not None:

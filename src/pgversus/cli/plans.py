@@ -8,7 +8,7 @@ import click
 
 from pgversus.cli.options import LANGUAGE, OUTPUT, RUN_AS, build_options, with_requested_manner
 from pgversus.cli.output import read_stdin, read_text, write_answer
-from pgversus.cli.question import VARIABLES, arms_options
+from pgversus.cli.question import arms_options, variables_option
 from pgversus.errors import PlanError
 from pgversus.host.output_file import check_output
 from pgversus.text.translation import Language, use_language
@@ -21,13 +21,15 @@ if TYPE_CHECKING:
 
 _STDIN = "-"
 _OF_PLANS = ".json"
+_OF_FILES = ("names", "form", "as_json", "language", "output")
+"""Parameters that apply to files with plans as well."""
 _FORMATS = ("text", "markdown", "html")
 
 
 @click.command(short_help="Compare the plans of the same statements.")
 @click.argument("names", nargs=-1, required=True, metavar="BASELINE CONTENDER...")
 @arms_options
-@VARIABLES
+@variables_option("scripts")
 @build_options
 @RUN_AS
 @click.option(
@@ -39,9 +41,9 @@ _FORMATS = ("text", "markdown", "html")
 def plans(names: tuple[str, ...], **options: Any) -> None:
     """Compare the plans of each statement on the first server with those on the others.
 
-    Servers, settings, data and scripts are named as for compare. Each statement is explained and run once on each
-    server under the settings of the load, then rolled back; the rows that it returns are compared as well. Nothing is
-    measured.
+    Servers, settings, data and scripts are named as for compare. Each statement is explained and run a few
+    times on each server under the settings of the load, then rolled back; the rows that it returns are compared as
+    well. Nothing is measured.
 
     Files with the output of EXPLAIN (FORMAT JSON) can be named instead of servers, - for standard input. Formatting
     differences between major versions are ignored.
@@ -54,12 +56,21 @@ def plans(names: tuple[str, ...], **options: Any) -> None:
     are_files = [name == _STDIN or name.endswith(_OF_PLANS) for name in names]
     if any(are_files) and not all(are_files):
         raise click.UsageError("specify either servers or files with plans, not both")
+    if all(are_files):
+        _check_options_of_files(options)
     if options["output"] is not None:
         check_output(Path(options["output"]))
     with use_language(Language.ENGLISH if options["as_json"] else options["language"]):
         answer = _of_files(names) if all(are_files) else _of_servers(names, options)
         content = _content(answer, "json" if options["as_json"] else options["form"])
     write_answer(content, options["output"], "")
+
+
+def _check_options_of_files(options: dict[str, Any]) -> None:
+    """Raise UsageError for an option that applies only to servers."""
+    for option in click.get_current_context().command.params:
+        if option.name not in _OF_FILES and options.get(option.name or "") not in (None, (), False):
+            raise click.UsageError(f"{option.opts[-1]} requires servers; files with plans are named")
 
 
 def _of_servers(names: "Sequence[str]", options: dict[str, Any]) -> "PlansAnswer":

@@ -66,7 +66,8 @@ _ARMS = (
     click.option(
         "--full-statistics",
         is_flag=True,
-        help="Run ANALYZE with the largest statistics target, so that plans do not differ because of sampling.",
+        help="Run ANALYZE with a statistics target at which it reads every row (of up to three million), so that plans "
+        "do not differ because of sampling.",
     ),
     click.option(
         "-f",
@@ -87,14 +88,18 @@ _ARMS = (
     click.option("-S", "--select-only", is_flag=True, help="Same as -b select-only."),
     click.option("-N", "--skip-some-updates", is_flag=True, help="Same as -b simple-update."),
 )
-VARIABLES = click.option(
-    "-D",
-    "--define",
-    "variables",
-    multiple=True,
-    metavar="VAR=VALUE",
-    help="Variable for scripts, or for --prepare; repeatable.",
-)
+
+
+def variables_option(users: str) -> Callable[[Command], Command]:
+    """Return the option for variables. users: what can use them, for the help text."""
+    return click.option(
+        "-D",
+        "--define",
+        "variables",
+        multiple=True,
+        metavar="VAR=VALUE",
+        help=f"Variable for {users}; repeatable.",
+    )
 
 
 def arms_options(command: Command) -> Command:

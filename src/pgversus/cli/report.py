@@ -120,6 +120,7 @@ def _is_same(a: Path, b: Path) -> bool:
 
 
 _FOR_PEOPLE = ("terminal", "markdown", "html", "svg")
+_WITH_PUBLISHED = ("terminal", "markdown")
 _BINARY = ("parquet", "trials-parquet")
 _FORMATS = (*_FOR_PEOPLE, "csv", "trials-csv", "json", *_BINARY)
 
@@ -184,6 +185,8 @@ def report(
     form = "json" if as_json else form
     if (verbose or quiet) and form != "terminal":
         raise click.UsageError("--verbose and --quiet require --format terminal")
+    if published and (quiet or form not in _WITH_PUBLISHED):
+        raise click.UsageError("--published requires --format terminal, without --quiet, or --format markdown")
     check_style(style, form)
     of_one = {"--style": style is not None, "--published": published, "--charts": charts_directory is not None}
     two = one_or_two(results, form, of_one)

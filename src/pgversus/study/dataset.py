@@ -36,7 +36,7 @@ class Dataset:
     variables: tuple[tuple[str, str], ...] = ()
     """psql variables for the files in `prepare`."""
     full_statistics: bool = False
-    """Whether the data is analyzed with the largest statistics target, so that sampling does not change plans."""
+    """Whether ANALYZE reads every row (of up to three million), so that plans do not depend on samples."""
 
     @property
     def is_empty(self) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from pgversus.cli.main import pgversus
 from pgversus.cli.options import GroupedCommand
@@ -141,6 +142,11 @@ def test_an_unsupported_flag_of_pgbench_or_psql_is_answered_with_an_alternative(
     ended = subprocess.run(command, check=False, capture_output=True, text=True)
     assert ended.returncode == ExitCode.USAGE
     assert hint in ended.stderr
+
+
+def test_help_is_true_of_its_command() -> None:
+    assert "--prepare" not in CliRunner().invoke(pgversus, ["plans", "--help"]).stdout
+    assert "largest statistics" not in " ".join(CliRunner().invoke(pgversus, ["compare", "--help"]).stdout.split())
 
 
 def test_help_imports_no_slow_modules() -> None:

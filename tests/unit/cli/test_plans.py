@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click import UsageError
 from click.testing import CliRunner, Result
 
 from pgversus.cli.main import pgversus
@@ -113,6 +114,15 @@ def test_an_output_that_cannot_be_written_is_refused_before_any_server_is_fetche
     error = typed("0.1", "0.2", "-o", "missing/plans.txt").exception
     assert isinstance(error, HostError)
     assert "missing" in error.where
+
+
+@pytest.mark.parametrize(
+    "flags", [("--set", "a=1"), ("-f", "no.sql"), ("-i",), ("-S",), ("-s", "2"), ("-D", "x=1"), ("--run-as", "nobody")]
+)
+def test_options_for_servers_are_refused_with_files(flags: tuple[str, ...]) -> None:
+    error = typed("old.json", "new.json", *flags).exception
+    assert isinstance(error, UsageError)
+    assert "requires servers" in error.message
 
 
 def test_a_missing_script_is_reported_with_the_command_and_its_own_options() -> None:

@@ -107,6 +107,11 @@ def test_a_style_without_markdown_is_rejected(two: tuple[str, str], flags: tuple
     assert "--style article requires --format markdown" in refused(two[0], "--style", "article", *flags)
 
 
+@pytest.mark.parametrize("flags", [("--quiet",), ("--format", "html"), ("--format", "csv"), ("--json",)])
+def test_published_figures_without_a_place_for_them_are_refused(two: tuple[str, str], flags: tuple[str, ...]) -> None:
+    assert "--published requires --format terminal" in refused(two[0], "--published", *flags)
+
+
 def test_an_article_is_written_to_the_given_file(two: tuple[str, str], tmp_path: Path) -> None:
     file = tmp_path / "article.md"
     arguments = [two[0], "--format", "markdown", "--style", "article", "-o", str(file), "--lang", "en"]

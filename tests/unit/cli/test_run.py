@@ -100,6 +100,13 @@ def test_answering_yes_at_the_terminal_is_remembered(folder: Path) -> None:
     assert (again.returncode, "study-not-trusted" in again.stderr) == (3, False)
 
 
+@pytest.mark.parametrize("flag", ["--dry-run", "-v", "-q"])
+def test_a_document_excludes_what_it_has_no_form_for(folder: Path, flag: str) -> None:
+    ended = typed(folder, "--json", flag)
+    assert ended.returncode == 2
+    assert "--json and --" in ended.stderr
+
+
 def test_ask_servers_requires_a_dry_run(folder: Path) -> None:
     ended = typed(folder, "--ask-servers")
     assert (ended.returncode, "error[usage]" in ended.stderr) == (2, True)

@@ -239,8 +239,8 @@ class DatasetTable(Table):
         example="CREATE INDEX ON pgbench_accounts (bid);",
     )
     full_statistics: StrictBool | None = _key(
-        "whether to run ANALYZE with the largest statistics target, so that different samples do not lead to "
-        "different plans",
+        "whether to run ANALYZE with a statistics target at which it reads every row (of up to three million), so that "
+        "different samples do not lead to different plans",
         default="`false`",
         example=True,
     )
@@ -415,7 +415,7 @@ class Sections(Table):
 class StudyTable(Sections):
     """A study file: a question and everything needed to answer it."""
 
-    title: Text = Field(description="title of reports, on one line", examples=["Planner improvements"])
+    title: Text = Field(description="title of reports, shown on one line", examples=["Planner improvements"])
     profiles: dict[Name, Sections] | None = _key(
         "changes to the rest of the file, by name. Tables are merged key by key; everything else is replaced",
         default="none",
