@@ -50,7 +50,7 @@ OUTPUT = click.option(
 VERBOSE = click.option(
     "-v", "--verbose", is_flag=True, help="Show everything: all tables, plans, counters and conditions."
 )
-QUIET = click.option("-q", "--quiet", is_flag=True, help="Show the verdict sentence only.")
+QUIET = click.option("-q", "--quiet", is_flag=True, help="Show only the sentences of the answer.")
 LANGUAGE = click.option(
     "--lang",
     "language",

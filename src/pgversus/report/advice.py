@@ -48,6 +48,20 @@ class UnfinishedGroup:
     advice: str
     """One sentence or two."""
 
+    @property
+    def count(self) -> str:
+        """The number of verdicts in a sentence, in the current language."""
+        answer, result = self.judged[0]
+        precision = answer.comparison.design.precision
+        if precision is None or not misses_precision(answer, result):
+            return ngettext("{number} verdict is undecided.", "{number} verdicts are undecided.", len(self.judged))
+        return ngettext(
+            "{number} interval did not reach the precision of ±{precision}.",
+            "{number} intervals did not reach the precision of ±{precision}.",
+            len(self.judged),
+            precision=percent(precision),
+        )
+
 
 def misses_precision(answer: Answer, result: ContenderResult) -> bool:
     """Return whether the interval is wider than the precision of the design; False for an invalid contender."""
@@ -137,7 +151,7 @@ def _more_time(group: Sequence[Judged], others_s: float) -> str:
         )
     return ngettext(
         "A verdict takes about {duration} more. Run again with {flags}.",
-        "{number} verdicts take about {duration} more in total. Run again with {flags}.",
+        "They need about {duration} more in total. Run again with {flags}.",
         len(group),
         duration=duration(all_s),
         flags=flags,
@@ -224,8 +238,16 @@ def _resumption(group: Sequence[Judged]) -> str:
     return again if group[0][0].is_from_file else _("Run the comparison again without interrupting it.")
 
 
-def _other_design(_group: Sequence[Judged]) -> str:
-    return _("Run it again with more blocks, or with a larger margin if such a small difference does not matter.")
+def _other_design(group: Sequence[Judged]) -> str:
+    return _(_OTHER_OF_FILE if group[0][0].is_from_file else _OTHER_OF_FLAGS)
+
+
+_OTHER_OF_FILE = N_(
+    "Run the study again with more blocks, or with a larger margin if such a small difference does not matter."
+)
+_OTHER_OF_FLAGS = N_(
+    "Run the comparison again with more blocks, or with a larger margin if such a small difference does not matter."
+)
 
 
 _ADVICE = {

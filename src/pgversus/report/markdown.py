@@ -159,7 +159,8 @@ def _published(rows: Sequence[PublishedRatio]) -> str:
         return _(NOTHING_PUBLISHED)
     names = _("context"), _("contender"), _("published"), _("measured")
     heads = (*names, interval_heading(), _("agreement"))
-    return table(heads, [(row.context, *published_cells(row), agreement_text(row)) for row in rows], names=2)
+    cells = zip(rows, published_cells(rows), strict=True)
+    return table(heads, [(*texts, agreement_text(row)) for row, texts in cells], names=2)
 
 
 def _of_arms(heads: Iterable[str], rows: Sequence[tuple[str, ...]]) -> str:

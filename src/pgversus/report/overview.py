@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from pgversus.answers.answer import Answer, StudyAnswer
-from pgversus.report.caveats import caveat_text
+from pgversus.answers.answer import Answer, Caveat, StudyAnswer
+from pgversus.report.caveats import caveat_text, joint_text
 from pgversus.report.sentences import unanswered_text
+from pgversus.report.values import uses_factors
 from pgversus.report.verdicts import VerdictRow, verdict_row
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.confidence import Verdict
@@ -31,8 +32,10 @@ def verdict_rows(answer: StudyAnswer, most: int = sys.maxsize) -> list[VerdictRo
     most: maximum number of rows; if not all fit, differences take precedence.
     """
     found = [(one, result) for one in answer.answers for result in one.analysis.results]
+    as_factors = uses_factors(answer.answers)
     return [
-        verdict_row(*found[index]) for index in _most_informative([result.verdict for _unused, result in found], most)
+        verdict_row(*found[index], as_factors=as_factors)
+        for index in _most_informative([result.verdict for _unused, result in found], most)
     ]
 
 
@@ -51,18 +54,38 @@ def overview_sentences(answer: StudyAnswer) -> list[str]:
     return [*error, *_ending(answer)]
 
 
+_ByArm = dict[str, dict[str, Caveat]]
+"""Caveats of one slug by the arm, then by the context."""
+
+
 def shared_caveats(answer: StudyAnswer) -> list[str]:
     """Return each kind of caveat once per arm, with its contexts, the gravest first; if figures differ, the first ones.
 
     If a kind concerns very many arms, the last ones are only named.
     """
-    found: dict[str, dict[str, dict[str, str]]] = {}
+    total = len(answer.answers)
+    return [line for slug, arms in _caveats_by_slug(answer).items() for line in _caveat_lines(slug, arms, total)]
+
+
+def joint_caveats(answer: StudyAnswer) -> list[str]:
+    """Return each kind of caveat once, with its arms and contexts; if figures differ, those of the first context."""
+    lines = []
+    for slug, arms in _caveats_by_slug(answer).items():
+        first = joint_text({arm: next(iter(found.values())) for arm, found in arms.items()})
+        texts = {context: caveat_text(caveat) for found in arms.values() for context, caveat in found.items()}
+        lines.append(_in_contexts(_("{caveat} ({slug})", caveat=first, slug=slug), texts, len(answer.answers)))
+    return lines
+
+
+def _caveats_by_slug(answer: StudyAnswer) -> dict[str, _ByArm]:
+    """Return the caveats by slug, the gravest first."""
+    found: dict[str, _ByArm] = {}
     placed = [(one, caveat) for one in answer.answers for caveat in one.caveats]
     for one, caveat in sorted(placed, key=lambda pair: pair[1].rank):
         # Caveats that concern every verdict are listed under the baseline; two of a slug never share a name.
         label = one.comparison.arms[caveat.arm or BASELINE].label
-        found.setdefault(caveat.slug, {}).setdefault(label, {})[one.context.label] = caveat_text(caveat)
-    return [line for slug, arms in found.items() for line in _caveat_lines(slug, arms, len(answer.answers))]
+        found.setdefault(caveat.slug, {}).setdefault(label, {})[one.context.label] = caveat
+    return found
 
 
 def not_measured(answer: StudyAnswer) -> list[str]:
@@ -113,9 +136,10 @@ def _ending(answer: StudyAnswer) -> Iterator[str]:
         yield _("Interrupted.")
 
 
-def _caveat_lines(slug: str, arms: Mapping[str, Mapping[str, str]], total: int) -> Iterator[str]:
-    """Yield the lines of one kind of caveat. arms: for each arm, its texts by context."""
-    for texts in islice(arms.values(), _MOST_ARMS):
+def _caveat_lines(slug: str, arms: _ByArm, total: int) -> Iterator[str]:
+    """Yield the lines of one kind of caveat."""
+    for found in islice(arms.values(), _MOST_ARMS):
+        texts = {context: caveat_text(caveat) for context, caveat in found.items()}
         yield _in_contexts(_("{caveat} ({slug})", caveat=next(iter(texts.values())), slug=slug), texts, total)
     if rest := list(arms)[_MOST_ARMS:]:
         yield _("the same for {arms} ({slug})", arms=", ".join(rest), slug=slug)

@@ -15,7 +15,7 @@ condition that the figures state. A confounded figure is marked next to the resu
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePath
@@ -27,7 +27,7 @@ from pgversus.stats.analysis import ContenderResult, Estimate
 from pgversus.study.comparison import BASELINE
 from pgversus.study.published import CONFOUNDED, Figure, major_version, read_figures
 from pgversus.text.translation import N_, _
-from pgversus.text.units import change, has_bounds
+from pgversus.text.units import has_bounds, ratio_texts, shows_factors
 
 NOTHING_PUBLISHED = N_("No published values for these contexts.")
 """Untranslated."""
@@ -84,12 +84,22 @@ def published_ratios(answer: StudyAnswer) -> list[PublishedRatio]:
     return [row for row in found if row is not None]
 
 
-def published_cells(row: PublishedRatio) -> tuple[str, ...]:
-    """Return the cells of a row: contender, published change, measured change, its interval."""
-    measured = change_texts(row.measured)
+def published_cells(rows: Sequence[PublishedRatio]) -> list[tuple[str, ...]]:
+    """Return the cells of each row: context, contender, published change, measured change, its interval."""
+    measured = (row.measured for row in rows if row.measured is not None)
+    as_factors = any(shows_factors(row.published, None) for row in rows) or any(
+        shows_factors(ratio.value, ratio.high) for ratio in measured
+    )
+    return [_cells(row, as_factors=as_factors) for row in rows]
+
+
+def _cells(row: PublishedRatio, *, as_factors: bool) -> tuple[str, ...]:
+    measured = change_texts(row.measured, as_factors=as_factors)
+    published = ratio_texts(row.published, None, None, as_factors=as_factors)
     return (
+        row.context,
         row.contender,
-        _("{change} ({levels})", change=change(row.published), levels=" / ".join(row.values)),
+        _("{change} ({levels})", change=published.value, levels=" / ".join(row.values)),
         measured.value,
         measured.interval,
     )

@@ -7,12 +7,13 @@ from pgversus.answers.answer import OTHER_ORDER, OTHER_ROWS, Answer, Unanswered
 from pgversus.report.advice import misses_precision, seconds_of_a_block, unfinished_groups
 from pgversus.report.caveats import caveat_text
 from pgversus.report.size import open_size, size_advice
+from pgversus.report.values import change_texts, uses_factors
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.confidence import CONFIDENCE, Verdict
 from pgversus.study.design import StopReason
 from pgversus.study.metrics import Metric
 from pgversus.text.translation import N_, _, listed, ngettext, together
-from pgversus.text.units import FACTOR_FROM, duration, has_bounds, percent, percent_above, ratio_texts, significant
+from pgversus.text.units import duration, has_bounds, percent, percent_above, significant
 
 
 def metric_text(metric: Metric) -> str:
@@ -23,15 +24,19 @@ def metric_text(metric: Metric) -> str:
 def answer_sentences(answer: Answer) -> list[str]:
     """Return the sentence on each contender, in order, and what undecided verdicts need, once for all of them."""
     results = answer.analysis.results
-    sentences = [contender_sentence(answer, result) for result in results]
+    as_factors = uses_factors([answer])
+    sentences = [contender_sentence(answer, result, as_factors=as_factors) for result in results]
     judged = [(answer, result) for result in results]
-    advice = [text for text in (size_advice(judged), *(group.advice for group in unfinished_groups(judged))) if text]
+    groups = unfinished_groups(judged)
+    # A group of one is the sentence on its contender.
+    steps = [group.advice if len(group.judged) == 1 else together(group.count, group.advice) for group in groups]
+    advice = [text for text in (size_advice(judged), *steps) if text]
     return [together(*sentences, *advice)] if len(sentences) == 1 else [*sentences, *advice]
 
 
-def contender_sentence(answer: Answer, result: ContenderResult) -> str:
+def contender_sentence(answer: Answer, result: ContenderResult, *, as_factors: bool) -> str:
     """Return the verdict on one contender with its interval."""
-    body = _BODIES[result.verdict](answer, result)
+    body = _BODIES[result.verdict](answer, result, as_factors=as_factors)
     # A contender that returns different rows does different work, which matters more than speed.
     others = [
         _("{caveat}.", caveat=caveat_text(one))
@@ -97,9 +102,9 @@ _OF_KNOWN_SIZE = {
 }
 
 
-def _changed(answer: Answer, result: ContenderResult) -> str:
+def _changed(answer: Answer, result: ContenderResult, *, as_factors: bool) -> str:
     ratio, names = result.ratios[answer.comparison.design.metric], _names(answer, result)
-    shown = ratio_texts(ratio.value, ratio.low, ratio.high)
+    shown = change_texts(ratio, as_factors=as_factors)
     if not shown.interval:
         return together(_(_OF_OPEN_SIZE[result.verdict], **names), _missed_precision(answer, result))
     size = _(_OF_KNOWN_SIZE[result.verdict], change=shown.value, low=shown.low, high=shown.high, **names)
@@ -120,10 +125,9 @@ def _missed_precision(answer: Answer, result: ContenderResult) -> str:
     )
 
 
-def _equivalent(answer: Answer, result: ContenderResult) -> str:
+def _equivalent(answer: Answer, result: ContenderResult, *, as_factors: bool) -> str:
     design = answer.comparison.design
-    ratio = result.ratios[design.metric]
-    shown = ratio_texts(ratio.value, ratio.low, ratio.high)
+    shown = change_texts(result.ratios[design.metric], as_factors=as_factors)
     body = _(
         "No difference that matters between {contender} and {baseline}: {metric} {low} to {high}, within ±{margin} "
         "({confidence} CI). {effort}.",
@@ -135,12 +139,12 @@ def _equivalent(answer: Answer, result: ContenderResult) -> str:
     return together(body, _missed_precision(answer, result))
 
 
-def _undecided(answer: Answer, result: ContenderResult) -> str:
+def _undecided(answer: Answer, result: ContenderResult, *, as_factors: bool) -> str:
     names = _names(answer, result)
     ratio = result.ratios.get(answer.comparison.design.metric)
     if ratio is None or ratio.low is None or ratio.high is None:
         return together(_("Undecided: {contender} vs {baseline}.", **names), _too_few(answer, result))
-    shown = ratio_texts(ratio.value, ratio.low, ratio.high)
+    shown = change_texts(ratio, as_factors=as_factors)
     if not shown.interval:
         body = _("Undecided: {contender} vs {baseline}. The size of the difference is unknown. {effort}.", **names)
     else:
@@ -149,17 +153,16 @@ def _undecided(answer: Answer, result: ContenderResult) -> str:
             "difference, it is below {furthest}. {effort}.",
             low=shown.low,
             high=shown.high,
-            furthest=_furthest(ratio.low, ratio.high),
+            furthest=_furthest(ratio.low, ratio.high, as_factors=as_factors),
             **names,
         )
     return together(body, _missed_precision(answer, result))
 
 
-def _furthest(low: float, high: float) -> str:
+def _furthest(low: float, high: float, *, as_factors: bool) -> str:
     """Return the largest difference that the interval includes."""
-    factor = max(high, 1 / low)
-    if factor >= FACTOR_FROM:
-        return _("a factor of {factor}", factor=significant(factor))
+    if as_factors:
+        return _("a factor of {factor}", factor=significant(max(high, 1 / low)))
     return percent_above(max(1 - low, high - 1))
 
 
@@ -188,7 +191,7 @@ _ENDED = {
 }
 
 
-def _invalid(answer: Answer, result: ContenderResult) -> str:
+def _invalid(answer: Answer, result: ContenderResult, *, as_factors: bool) -> str:  # noqa: ARG001 - as the others
     return _(
         "Invalid: {contender} vs {baseline}. There is no result because trials failed repeatedly. See the caveats for "
         "the cause.",

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 from pgversus.answers.answer import StudyAnswer
 from pgversus.answers.validity import Validity, validity_of_study
-from pgversus.report.advice import NOTHING_TO_DO, UnfinishedGroup, misses_precision, repairs, unfinished_groups
+from pgversus.report.advice import NOTHING_TO_DO, repairs, unfinished_groups
 from pgversus.report.overview import WORST_FIRST, RankedVerdict, worst_first
 from pgversus.report.sentences import answer_sentences, contender_sentence, shortened
 from pgversus.report.size import size_advice
+from pgversus.report.values import uses_factors
 from pgversus.report.verdicts import verdict_word
 from pgversus.stats.confidence import Verdict
 from pgversus.study.design import StopReason
 from pgversus.text.translation import _, listed, ngettext, together
-from pgversus.text.units import percent
 
 
 def study_sentences(answer: StudyAnswer) -> list[str]:
@@ -32,9 +32,11 @@ def joint_sentences(answer: StudyAnswer) -> list[str]:
     """
     ranked = worst_first(answer)
     judged = [(one.answer, one.result) for one in ranked]
+    groups = unfinished_lines(answer, ranked)
+    # The names tell groups apart.
     unfinished = [
-        together(_("{names}: {count}", names=one.names, count=one.count), one.advice)
-        for one in unfinished_lines(answer, ranked)
+        together(_("{names}: {count}", names=one.names, count=one.count) if len(groups) > 1 else one.count, one.advice)
+        for one in groups
     ]
     todo = [*repairs(judged), *filter(None, [size_advice(judged)]), *unfinished, *_resumption(answer)]
     is_done = validity_of_study(answer) is Validity.VALID
@@ -66,32 +68,18 @@ def unfinished_lines(answer: StudyAnswer, ranked: Sequence[RankedVerdict]) -> li
         names = [labels[one.context.number, result.contender] for one, result in group.judged]
         is_undecided = any(result.verdict is Verdict.UNDECIDED for _one, result in group.judged)
         found.append(
-            UnfinishedLine(names=shortened(names), count=_count(group), advice=group.advice, is_undecided=is_undecided)
+            UnfinishedLine(names=shortened(names), count=group.count, advice=group.advice, is_undecided=is_undecided)
         )
     return found
-
-
-def _count(group: UnfinishedGroup) -> str:
-    number, (answer, result) = len(group.judged), group.judged[0]
-    precision = answer.comparison.design.precision
-    if precision is None or not misses_precision(answer, result):
-        return ngettext("{number} verdict is undecided.", "{number} verdicts are undecided.", number)
-    return ngettext(
-        "{number} interval did not reach the precision of ±{precision}.",
-        "{number} intervals did not reach the precision of ±{precision}.",
-        number,
-        precision=percent(precision),
-    )
 
 
 def _worst(ranked: Sequence[RankedVerdict]) -> Iterator[str]:
     """Yield the sentence on the slowest contender, or that none of those with a verdict is slower."""
     slower = [one for one in ranked if one.result.verdict is Verdict.SLOWER]
     if slower and len(ranked) > 1:
-        worst = slower[0]
-        yield _(
-            "Worst: {label}: {sentence}", label=worst.label, sentence=contender_sentence(worst.answer, worst.result)
-        )
+        worst, as_factors = slower[0], uses_factors(one.answer for one in ranked)
+        sentence = contender_sentence(worst.answer, worst.result, as_factors=as_factors)
+        yield _("Worst: {sentence}", sentence=": ".join(filter(None, [worst.answer.context.label, sentence])))
     elif not slower and any(one.result.verdict in (Verdict.FASTER, Verdict.EQUIVALENT) for one in ranked):
         yield _("No contender was found to be slower.")
 

@@ -5,8 +5,7 @@ Everything else is in the full report (report/terminal.py, page/). All ratios of
 
 import io
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping
 from itertools import islice
 
 from rich.console import Console, RenderableType
@@ -14,10 +13,9 @@ from rich.table import Table
 from rich.text import Text
 
 from pgversus.answers.answer import Answer, StudyAnswer
-from pgversus.report.caveats import caveat_text
 from pgversus.report.methodology import restarts, windows_text
-from pgversus.report.overview import MOST_ROWS, not_measured, overview_sentences, shared_caveats, verdict_rows
-from pgversus.report.sentences import answer_sentences, contender_sentence, interval_heading, metric_text
+from pgversus.report.overview import MOST_ROWS, joint_caveats, not_measured, overview_sentences, verdict_rows
+from pgversus.report.sentences import answer_sentences, interval_heading, metric_text
 from pgversus.report.study_answer import study_sentences
 from pgversus.report.terminal import STYLES, SafeConsole, print_parts, terminal_table, verdicts_of_study
 from pgversus.report.values import (
@@ -26,17 +24,19 @@ from pgversus.report.values import (
     counter_text,
     mean_text,
     sure_counter_names,
+    uses_factors,
     value_text,
 )
 from pgversus.report.verdicts import MARKS, verdict_word
 from pgversus.report.why import study_why, why_of
-from pgversus.stats.analysis import Analysis, Estimate
+from pgversus.stats.analysis import Estimate
+from pgversus.stats.confidence import DIFFERENT
 from pgversus.stats.counters import CounterRatio
 from pgversus.study.comparison import BASELINE
 from pgversus.study.metrics import LATENCIES, Quantity, StepTime
 from pgversus.text.redaction import visible
-from pgversus.text.translation import N_, _, ngettext
-from pgversus.text.units import RatioTexts, duration, shows_factors
+from pgversus.text.translation import N_, _, ngettext, together
+from pgversus.text.units import duration, ratio_texts
 
 _PICTURE_COLUMNS = 100
 _PICTURE = """<svg viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
@@ -69,7 +69,7 @@ _NOT_RESTARTED = N_("method: {windows} per arm and block; {duration}")
 def print_summary(answer: StudyAnswer, console: Console, columns: int | None = None) -> None:
     """Print the summary; console and columns: as for print_answer."""
     parts = _comparison(answer.answers[0]) if answer.is_comparison and answer.answers else _study(answer)
-    print_parts(list(parts), console, columns)
+    print_parts([*parts, *_caveats(answer), *_ending(answer)], console, columns)
 
 
 def summary_picture(answer: StudyAnswer) -> str:
@@ -80,54 +80,35 @@ def summary_picture(answer: StudyAnswer) -> str:
 
 
 def print_sentences(answer: StudyAnswer, console: Console, columns: int | None = None) -> None:
-    """Print only the answer, and if it is about several contexts, the sentence on each contender in each of them."""
-    several = answer.answers if len(answer.answers) > 1 else ()
-    sentences = [
-        f"{one.context.label}: {contender_sentence(one, result)}" for one in several for result in one.analysis.results
-    ]
-    print_parts([Text(sentence) for sentence in [*study_sentences(answer), *sentences]], console, columns)
+    """Print only the sentences of the answer."""
+    print_parts([Text(sentence) for sentence in study_sentences(answer)], console, columns)
 
 
 def _comparison(answer: Answer) -> Iterator[RenderableType]:
-    form = _form(answer.analysis)
     yield from (Text(sentence, style="bold") for sentence in answer_sentences(answer))
     yield Text("")
-    yield _arms(answer, form)
-    for table in (_times(answer, form), _counters(answer, form)) if answer.blocks else ():
+    yield _arms(answer)
+    for table in (_times(answer), _counters(answer)) if answer.blocks else ():
         if table is not None:
             yield Text("")
             yield table
     yield Text("")
     yield from _why(answer)
-    yield from _caveats([_("{caveat} ({slug})", caveat=caveat_text(one), slug=one.slug) for one in answer.caveats])
-    yield from _ending([answer], answer.wall_s, answer.results)
 
 
 def _study(answer: StudyAnswer) -> Iterator[RenderableType]:
     yield Text(answer.study.title, style="bold")
     yield from map(Text, study_sentences(answer))
     yield Text("")
-    yield verdicts_of_study(verdict_rows(answer, MOST_ROWS))
+    yield verdicts_of_study(verdict_rows(answer, MOST_ROWS), is_narrow=True)
     yield Text("")
-    yield from map(Text, overview_sentences(answer))
-    for why in islice(study_why(answer), _LINES_OF_WHY):
-        yield Text(_("why ({context}): {claim}", context=why.context, claim=why.claim))
+    yield Text(together(*overview_sentences(answer)))
+    for why in islice((one for one in study_why(answer) if one.verdict in DIFFERENT), _LINES_OF_WHY):
+        yield Text(_("why ({context}): {claim}", context=why.context, claim=why.brief[0]))
     yield from (Text(_("not measured: {line}", line=line), style="red") for line in not_measured(answer))
-    yield from _caveats(shared_caveats(answer))
-    yield from _ending(answer.answers, sum(one.wall_s for one in answer.answers), answer.results)
 
 
-Form = Callable[[Estimate | CounterRatio | None], RatioTexts]
-"""Formats all ratios of an answer alike."""
-
-
-def _form(analysis: Analysis) -> Form:
-    """Return the form: factors if one is needed for a ratio of the metric that decides, otherwise changes."""
-    ratios = [one for result in analysis.results if (one := result.ratios.get(analysis.metric))]
-    return partial(change_texts, as_factors=any(shows_factors(ratio.value, ratio.high) for ratio in ratios))
-
-
-def _arms(answer: Answer, form: Form) -> Table:
+def _arms(answer: Answer) -> Table:
     """Return a table with one row per arm."""
     comparison, metric = answer.comparison, answer.analysis.metric
     against = _("vs {baseline}", baseline=comparison.baseline.label)
@@ -141,15 +122,15 @@ def _arms(answer: Answer, form: Form) -> Table:
             mean_text(answer, arm.index, metric),
             _(_RANGE, least=shown[0], most=shown[1]) if shown else "",
         ]
-        rows.add_row(Text(arm.label), *cells, *_verdict_cells(answer, arm.index, form))
+        rows.add_row(Text(arm.label), *cells, *_verdict_cells(answer, arm.index))
     return rows
 
 
-def _verdict_cells(answer: Answer, arm: int, form: Form) -> list[RenderableType]:
+def _verdict_cells(answer: Answer, arm: int) -> list[RenderableType]:
     if arm == BASELINE:
         return ["", "", ""]
     result = answer.analysis.result_of(arm)
-    shown = form(result.ratios.get(answer.analysis.metric))
+    shown = change_texts(result.ratios.get(answer.analysis.metric), as_factors=uses_factors([answer]))
     change = shown.value and (MARKS.get(result.verdict) or shown.value)
     verdict = verdict_word(result.verdict)
     if result.blocks < len(answer.blocks):
@@ -159,25 +140,24 @@ def _verdict_cells(answer: Answer, arm: int, form: Form) -> list[RenderableType]
     return [change, shown.interval, Text(verdict, style=STYLES[result.verdict])]
 
 
-def _times(answer: Answer, form: Form) -> Table | None:
+def _times(answer: Answer) -> Table | None:
     """Return a table of latencies, or of the steps of an operation that has several, with a column per arm."""
     workload = answer.comparison.workload
     if not workload.steps:
         head = _("latency from the scheduled start") if workload.is_open_loop else _("latency")
-        return _by_arm(answer, head, {_(metric.short): metric for metric in LATENCIES}, form)
+        return _by_arm(answer, head, {_(metric.short): metric for metric in LATENCIES})
     steps: Mapping[str, Quantity] = {step.name: StepTime(step.name) for step in workload.steps}
-    return _by_arm(answer, _("steps"), steps, form) if len(steps) > 1 else None
+    return _by_arm(answer, _("steps"), steps) if len(steps) > 1 else None
 
 
-def _by_arm(answer: Answer, head: str, quantities: Mapping[str, Quantity], form: Form) -> Table:
-    arms, against = answer.comparison.arms, _against(answer)
-    rows = terminal_table(head, *(arm.label for arm in arms), *against)
+def _by_arm(answer: Answer, head: str, quantities: Mapping[str, Quantity]) -> Table:
+    arms = answer.comparison.arms
+    rows = terminal_table(head, *(arm.label for arm in arms), *_against(answer))
     for name, quantity in quantities.items():
         values = [mean_text(answer, arm.index, quantity) for arm in arms]
         if not any(values):
             continue
-        ratio = answer.analysis.results[0].ratios.get(quantity)
-        rows.add_row(Text(name), *values, *([form(ratio).value] if against else []))
+        rows.add_row(Text(name), *values, *_change(answer, answer.analysis.results[0].ratios.get(quantity)))
     return rows
 
 
@@ -187,34 +167,40 @@ def _against(answer: Answer) -> list[str]:
     return [_("vs {baseline}", baseline=answer.comparison.baseline.label)] if one else []
 
 
-def _counters(answer: Answer, form: Form) -> Table | None:
+def _change(answer: Answer, ratio: Estimate | CounterRatio | None) -> list[str]:
+    """Return the cell of the ratio column, if there is one."""
+    if len(answer.analysis.results) > 1:
+        return []
+    return [ratio_texts(ratio.value, None, None, as_factors=uses_factors([answer])).value if ratio else ""]
+
+
+def _counters(answer: Answer) -> Table | None:
     """Return a table of the counters with the largest significant differences, with a column per arm."""
     names = sure_counter_names(answer, _MOST_COUNTERS)
     if not names:
         return None
-    arms, against = answer.comparison.arms, _against(answer)
-    rows = terminal_table(_("counters"), *(arm.label for arm in arms), *against)
+    arms = answer.comparison.arms
+    rows = terminal_table(_("counters"), *(arm.label for arm in arms), *_against(answer))
     for name in names:
         found = [answer.analysis.counters[arm.index].get(name) for arm in arms]
         values = ["" if value is None else counter_text(name, value) for value in found]
-        ratio = answer.analysis.results[0].counters.get(name)
-        rows.add_row(Text(counter_label(answer, name)), *values, *([form(ratio).value] if against else []))
+        change = _change(answer, answer.analysis.results[0].counters.get(name))
+        rows.add_row(Text(counter_label(answer, name)), *values, *change)
     return rows
 
 
 def _why(answer: Answer) -> Iterator[Text]:
-    """Yield the claim, and the first differences of the first changed plan."""
+    """Yield the claim, and if it is the only one, the first differences of the first changed plan."""
     found = why_of(answer)
-    for why in found:
-        yield Text(_("why: {claim}", claim=why.claim))
-        room = _LINES_OF_WHY - 1 if len(found) == 1 else 0
-        for one in why.changed[:1]:
-            yield from (Text(f"  - {sentence}") for sentence in one.sentences[:room])
-    if found:
-        yield Text("")
+    for why in found[:_LINES_OF_WHY]:
+        yield Text(_("why: {claim}", claim=together(*why.brief)))
+    if len(found) == 1:
+        room = _LINES_OF_WHY - len(found[0].brief)
+        yield from (Text(f"  - {sentence}") for one in found[0].changed[:1] for sentence in one.sentences[:room])
 
 
-def _caveats(lines: Sequence[str]) -> Iterator[Text]:
+def _caveats(answer: StudyAnswer) -> Iterator[Text]:
+    lines = joint_caveats(answer)
     yield from (Text(_("caveat: {caveat}", caveat=line)) for line in lines[:_MOST_CAVEATS])
     if (more := len(lines) - _MOST_CAVEATS) > 0:
         yield Text(
@@ -222,10 +208,11 @@ def _caveats(lines: Sequence[str]) -> Iterator[Text]:
         )
 
 
-def _ending(answers: Sequence[Answer], wall_s: float, results: str) -> Iterator[Text]:
+def _ending(answer: StudyAnswer) -> Iterator[Text]:
     """Yield the method, the results folder, and the next command."""
-    if measured := [one for one in answers if one.blocks]:
+    if measured := [one for one in answer.answers if one.blocks]:
         method = _RESTARTED if restarts(measured) else _NOT_RESTARTED
+        wall_s = sum(one.wall_s for one in answer.answers)
         yield Text(_(method, windows=windows_text(measured), duration=duration(wall_s)), style="dim")
-    yield Text(_("results: {folder}", folder=results), style="dim")
-    yield Text(_("next: {command}", command=f"pgversus report {shlex.quote(results)} --verbose"), style="dim")
+    yield Text(_("results: {folder}", folder=answer.results), style="dim")
+    yield Text(_("next: {command}", command=f"pgversus report {shlex.quote(answer.results)} --verbose"), style="dim")

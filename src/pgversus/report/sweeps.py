@@ -11,7 +11,7 @@ from itertools import groupby
 
 from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.report.sentences import metric_text
-from pgversus.report.values import change_texts
+from pgversus.report.values import change_texts, uses_factors
 from pgversus.report.verdicts import MARKS
 from pgversus.stats.analysis import Plateau, plateau
 from pgversus.stats.confidence import Verdict
@@ -310,6 +310,7 @@ def _rows(
     answers: Sequence[Answer], baseline: str, contender: str, widest: str, columns: Sequence[str]
 ) -> tuple[tuple[str, tuple[HeatCell | None, ...]], ...]:
     cells: dict[str, dict[str, HeatCell]] = {}
+    as_factors = uses_factors(answers)
     for one in answers:
         fixed = dict(one.context.levels)
         column = fixed.pop(widest, "")
@@ -317,14 +318,15 @@ def _rows(
         for result in one.analysis.results:
             labels = (one.comparison.baseline.label, one.comparison.arms[result.contender].label)
             if labels == (baseline, contender):
-                cells.setdefault(place, {})[column] = _cell(one, result.contender)
+                cells.setdefault(place, {})[column] = _cell(one, result.contender, as_factors=as_factors)
     return tuple((place, tuple(row.get(column) for column in columns)) for place, row in cells.items())
 
 
-def _cell(one: Answer, contender: int) -> HeatCell:
+def _cell(one: Answer, contender: int, *, as_factors: bool) -> HeatCell:
     result, metric = one.analysis.result_of(contender), one.analysis.metric
     ratio, mark = result.ratios.get(metric), MARKS.get(result.verdict, "")
-    log, shown = 0.0 if ratio is None else math.log(ratio.value), change_texts(ratio)
+    log = 0.0 if ratio is None else math.log(ratio.value)
+    shown = change_texts(ratio, as_factors=as_factors)
     return HeatCell(
         text=f"{mark} {shown.value}".strip(),
         change=shown.value,

@@ -30,12 +30,13 @@ from pgversus.report.values import (
     QuantityRow,
     change_texts,
     quantity_rows,
+    uses_factors,
     value_text,
 )
 from pgversus.report.verdicts import MARKS, VerdictRow, verdict_word
 from pgversus.report.why import Explanation, why_of
 from pgversus.stats.analysis import ContenderResult, Estimate
-from pgversus.stats.confidence import Verdict
+from pgversus.stats.confidence import DIFFERENT, Verdict
 from pgversus.study.comparison import BASELINE
 from pgversus.study.metrics import LATENCIES, Quantity, StepTime
 from pgversus.study.workload import Step
@@ -119,7 +120,8 @@ def why_texts(why: Explanation) -> list[Text]:
 
 def _counters(answer: Answer) -> list[RenderableType]:
     """Return a table for each contender, followed by one note on how to read them."""
-    found = [(result, quantity_rows(answer, result)) for result in answer.analysis.results]
+    as_factors = uses_factors([answer])
+    found = [(result, quantity_rows(answer, result, as_factors=as_factors)) for result in answer.analysis.results]
     tables = [_quantity_table(answer, result, rows) for result, rows in found if rows]
     spaced = (part for table in tables for part in (Text(""), table))
     return [*list(spaced)[1:], Text(_(COUNTERS_NOTE), style="dim"), Text("")] if tables else []
@@ -133,7 +135,7 @@ def _verdict_table(answer: Answer) -> Table:
         if metric is first
         else _("{metric} vs {baseline}", metric=metric_text(metric), baseline=baseline)
     )
-    rows = terminal_table("", metric_text(first), "", against, interval_heading(), _("verdict"), _("blocks"))
+    rows = terminal_table("", metric_text(first), "±", against, interval_heading(), _("verdict"), _("blocks"))
     for arm in comparison.arms:
         value = answer.analysis.arm_values[arm.index].get(first)
         cells: list[RenderableType] = [Text(arm.label), *_value_cells(value, partial(value_text, first))]
@@ -146,7 +148,7 @@ def _verdict_table(answer: Answer) -> Table:
 
 
 def _result_cells(answer: Answer, result: ContenderResult) -> list[RenderableType]:
-    shown = change_texts(result.ratios.get(answer.analysis.metric))
+    shown = change_texts(result.ratios.get(answer.analysis.metric), as_factors=uses_factors([answer]))
     return [
         shown.value and (MARKS.get(result.verdict) or shown.value),
         shown.interval,
@@ -169,7 +171,7 @@ def _latency_table(answer: Answer, *, is_open_loop: bool) -> Table:
     comparison = answer.comparison
     head = _("latency (from the scheduled start)") if is_open_loop else _("latency (closed loop)")
     against = _("vs {baseline}", baseline=comparison.baseline.label)
-    rows = terminal_table(head, "", "", against, interval_heading())
+    rows = terminal_table(head, _("value"), "±", against, interval_heading())
     for metric in LATENCIES:
         if not any(metric in values for values in answer.analysis.arm_values):
             continue
@@ -184,7 +186,7 @@ def _step_table(answer: Answer, steps: Sequence[Step]) -> Table:
     """Return a table with one row per step and arm."""
     comparison = answer.comparison
     against = _("vs {baseline}", baseline=comparison.baseline.label)
-    rows = terminal_table(_("steps"), _("time"), "", against, interval_heading())
+    rows = terminal_table(_("steps"), _("time"), "±", against, interval_heading())
     width = max(len(step.name) for step in steps)
     for step in steps:
         for arm in comparison.arms:
@@ -197,14 +199,14 @@ def _time_cells(answer: Answer, quantity: Quantity, arm: int) -> list[Renderable
     """Return a duration on an arm, and its change from the baseline."""
     ratio = None if arm == BASELINE else answer.analysis.result_of(arm).ratios.get(quantity)
     cells = _value_cells(answer.analysis.arm_values[arm].get(quantity), latency)
-    shown = change_texts(ratio)
+    shown = change_texts(ratio, as_factors=uses_factors([answer]))
     return [*cells, shown.value, shown.interval]
 
 
 def _quantity_table(answer: Answer, result: ContenderResult, rows: list[QuantityRow]) -> Table:
     """Return a table of memory and of counters that differ."""
     baseline, contender = answer.comparison.baseline.label, answer.comparison.arms[result.contender].label
-    shown = terminal_table(_("counters"), baseline, contender, "", interval_heading())
+    shown = terminal_table(_("counters"), baseline, contender, _("change"), interval_heading())
     for label, *cells in rows:
         shown.add_row(Text(label), *cells)
     return shown
@@ -313,8 +315,8 @@ def _published_table(rows: Sequence[PublishedRatio]) -> RenderableType:
     shown = terminal_table(
         _("published and measured"), "", _("published"), _("measured"), interval_heading(), _("agreement")
     )
-    for row in rows:
-        shown.add_row(Text(row.context), *map(Text, published_cells(row)), Text(agreement_word(row)))
+    for row, cells in zip(rows, published_cells(rows), strict=True):
+        shown.add_row(*map(Text, cells), Text(agreement_word(row)))
     return shown
 
 
@@ -329,7 +331,7 @@ def _table_of_arms(first: str, heads: Iterable[str], rows: Iterable[tuple[str, .
 def _quantities_of_study(rows: Sequence[PlacedQuantityRow]) -> Table:
     """Return a table of counters, grouped by verdict."""
     has_several = len({row.contender for row in rows}) > 1
-    shown = terminal_table(_("counters"), "", _("baseline"), _("contender"), "", interval_heading())
+    shown = terminal_table(_("counters"), "", _("baseline"), _("contender"), _("change"), interval_heading())
     above = None
     for row in rows:
         place = f"{row.context}  {row.contender}" if has_several else row.context
@@ -339,22 +341,40 @@ def _quantities_of_study(rows: Sequence[PlacedQuantityRow]) -> Table:
     return shown
 
 
-def verdicts_of_study(rows: Sequence[VerdictRow]) -> Table:
-    """Return the table of verdicts; constant columns become part of a heading, and empty columns are omitted."""
+def verdicts_of_study(rows: Sequence[VerdictRow], *, is_narrow: bool = False) -> Table:
+    """Return the table of verdicts; constant columns become part of a heading, and empty columns are omitted.
+
+    is_narrow: whether headings take two lines, changes are in the column of the verdicts, and the number of blocks is
+    omitted if it is constant.
+    """
     metrics, baselines = {row.metric for row in rows}, {row.baseline for row in rows}
     contenders = {row.contender for row in rows}
     metric = metrics.pop() if len(metrics) == 1 else _("value")
     baseline = baselines.pop() if len(baselines) == 1 else _("baseline")
     contender = contenders.pop() if len(contenders) == 1 else ""
     checks = [""] if any(row.check for row in rows) else []
-    names = [] if contender else [""]
-    levels = [f"{metric} {baseline}", f"{metric} {contender}".strip()]
-    shown = terminal_table("", *names, *levels, _("change"), interval_heading(), _("verdict"), _("blocks"), *checks)
+    factors = _common_factors(rows)
+    has_blocks = not is_narrow or len({row.blocks for row in rows}) > 1
+    gap = "\n" if is_narrow else " "
+    values = [f"{metric}{gap}{baseline}", f"{metric}{gap}{contender}".strip()]
+    changes = [] if is_narrow else [_("change")]
+    heads = [*values, *changes, interval_heading(), _("verdict"), *([_("blocks")] if has_blocks else []), *checks]
+    names = [*(factors or [""]), *([] if contender else [""])]
+    shown = terminal_table(*names, *heads)
+    # Like the first column, the others that name a verdict are texts.
+    for column in shown.columns[: len(names)]:
+        column.justify = "left"
     for row in rows:
-        cells: list[RenderableType] = [Text(row.context)]
-        if not contender:
-            cells.append(Text(row.contender))
-        cells += [row.baseline_text, row.contender_text, row.claim, row.interval]
-        cells += [Text(row.word, style=STYLES[row.verdict]), row.blocks]
+        place = [level for _factor, level in row.levels] if factors else [row.context]
+        cells: list[RenderableType] = [Text(text) for text in [*place, *([] if contender else [row.contender])]]
+        cells += [row.baseline_text, row.contender_text, *([row.claim] if changes else []), row.interval]
+        word = f"{row.word} {row.change}" if is_narrow and row.verdict in DIFFERENT else row.word
+        cells += [Text(word, style=STYLES[row.verdict]), *([row.blocks] if has_blocks else [])]
         shown.add_row(*cells, *([Text(row.check, style="yellow bold")] if checks else []))
     return shown
+
+
+def _common_factors(rows: Sequence[VerdictRow]) -> list[str]:
+    """Return the factors that all contexts have levels of; empty if they differ."""
+    found = {tuple(factor for factor, _level in row.levels) for row in rows}
+    return list(found.pop()) if len(found) == 1 else []

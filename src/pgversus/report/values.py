@@ -4,7 +4,7 @@ The metrics and counters that the study names, or the default ones, come first. 
 follow, which explain a difference or accompany it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, zip_longest
 from typing import NamedTuple
@@ -25,7 +25,7 @@ from pgversus.study.counters import (
 )
 from pgversus.study.metrics import BY_NAME, Metric, Quantity
 from pgversus.text.translation import N_, _, listed
-from pgversus.text.units import RatioTexts, latency, ratio_texts, significant, size
+from pgversus.text.units import RatioTexts, latency, ratio_texts, shows_factors, significant, size
 
 COUNTERS_NOTE = N_("counters: values are means over all blocks; the change is the mean of the per-block ratios")
 """Explains why a change can deviate from the values: a single block can dominate a mean of values."""
@@ -90,7 +90,12 @@ class PlacedQuantityRow:
 
 
 def quantity_rows(
-    answer: Answer, result: ContenderResult, named: Sequence[str] = (), most_sure: int = _MOST_SURE
+    answer: Answer,
+    result: ContenderResult,
+    named: Sequence[str] = (),
+    most_sure: int = _MOST_SURE,
+    *,
+    as_factors: bool,
 ) -> list[QuantityRow]:
     """Return the named or default quantities that both arms report, then the counters that differ most.
 
@@ -100,32 +105,38 @@ def quantity_rows(
     usual = _USUAL_OF_OPERATION if answer.comparison.workload.runs_once else _USUAL
     wanted = [name for name in named or usual if name != answer.analysis.metric.value.removesuffix("_s")]
     return [
-        *(row for name in wanted if (row := _row(answer, result, name))),
-        *(row for _name, row in islice(_sure_named(answer, result, wanted), most_sure)),
+        *(row for name in wanted if (row := _row(answer, result, name, as_factors=as_factors))),
+        *(
+            row
+            for name in islice(_sure_named(answer, result, wanted), most_sure)
+            if (row := _counter(answer, result, name, as_factors=as_factors))
+        ),
     ]
 
 
 def sure_counters(answer: Answer, result: ContenderResult, most: int) -> list[QuantityRow]:
     """Return the counters with significant differences, the largest difference first."""
-    return [row for _name, row in islice(_sure_named(answer, result, ()), most)]
+    names, as_factors = islice(_sure_named(answer, result, ()), most), uses_factors([answer])
+    return [row for name in names if (row := _counter(answer, result, name, as_factors=as_factors))]
 
 
 def sure_counter_names(answer: Answer, most: int) -> list[str]:
     """Return the names of counters with significant differences, the largest first, from each contender in turn."""
-    found = [[name for name, _row_of in _sure_named(answer, result, ())] for result in answer.analysis.results]
+    found = [list(_sure_named(answer, result, ())) for result in answer.analysis.results]
     in_turn = (name for names in zip_longest(*found) for name in names if name is not None)
     return list(islice(dict.fromkeys(in_turn), most))
 
 
 def study_quantity_rows(answer: StudyAnswer) -> list[PlacedQuantityRow]:
     """Return the quantities of every verdict of a study, in order, with fewer of the counters that differ."""
+    as_factors = uses_factors(answer.answers)
     return [
         PlacedQuantityRow(
             context=one.context.label, contender=one.comparison.arms[result.contender].label, quantity=row
         )
         for one in answer.answers
         for result in one.analysis.results
-        for row in quantity_rows(one, result, answer.study.metrics, _MOST_SURE_OF_STUDY)
+        for row in quantity_rows(one, result, answer.study.metrics, _MOST_SURE_OF_STUDY, as_factors=as_factors)
     ]
 
 
@@ -163,7 +174,7 @@ def _missing(answer: StudyAnswer, name: str) -> str:
 
 def _has_metric(one: Answer, name: str) -> bool:
     is_judged = name == one.analysis.metric.value.removesuffix("_s")
-    return is_judged or any(_metric(result, BY_NAME[name]) for result in one.analysis.results)
+    return is_judged or any(BY_NAME[name] in result.paired_values for result in one.analysis.results)
 
 
 def _reported(one: Answer, name: str) -> Iterator[tuple[str, bool]]:
@@ -184,7 +195,15 @@ def mean_text(one: Answer, arm: int, quantity: Quantity) -> str:
     return "" if found is None else value_text(quantity, found.value)
 
 
-def change_texts(ratio: Estimate | CounterRatio | None, *, as_factors: bool | None = None) -> RatioTexts:
+def uses_factors(answers: Iterable[Answer]) -> bool:
+    """Return whether a report on these answers shows all its ratios as factors, as it does if a verdict needs one."""
+    answers = list(answers)
+    ratios = (result.ratios.get(one.analysis.metric) for one in answers for result in one.analysis.results)
+    effects = (part.found.whole for one in answers for part in one.attributed.values() if part.found is not None)
+    return any(shows_factors(ratio.value, ratio.high) for ratio in chain(ratios, effects) if ratio is not None)
+
+
+def change_texts(ratio: Estimate | CounterRatio | None, *, as_factors: bool) -> RatioTexts:
     """Return a ratio and its bounds as text, as ratio_texts() does; all are empty without a ratio."""
     if ratio is None:
         return RatioTexts("", "", "")
@@ -212,24 +231,26 @@ def counter_text(name: str, value: float) -> str:
             return significant(value)
 
 
-def _sure_named(answer: Answer, result: ContenderResult, shown: Sequence[str]) -> Iterator[tuple[str, QuantityRow]]:
+def _sure_named(answer: Answer, result: ContenderResult, shown: Sequence[str]) -> Iterator[str]:
     """Yield counters with significant differences; those that occur on one side only come first."""
     one_sided = (name for name, found in result.one_sided.items() if found.is_sure)
     for name in chain(one_sided, sure_ratios(result.counters)):
-        if recorded_name(name) not in {*_NEVER_BY_ITSELF, *shown} and (row := _counter(answer, result, name)):
-            yield name, row
+        if recorded_name(name) not in {*_NEVER_BY_ITSELF, *shown} and _counter_values(answer, result, name):
+            yield name
 
 
-def _row(answer: Answer, result: ContenderResult, name: str) -> QuantityRow | None:
+def _row(answer: Answer, result: ContenderResult, name: str, *, as_factors: bool) -> QuantityRow | None:
     metric = BY_NAME.get(name)
-    return _counter(answer, result, name) if metric is None else _metric(result, metric)
+    if metric is None:
+        return _counter(answer, result, name, as_factors=as_factors)
+    return _metric(result, metric, as_factors=as_factors)
 
 
-def _metric(result: ContenderResult, metric: Metric) -> QuantityRow | None:
+def _metric(result: ContenderResult, metric: Metric, *, as_factors: bool) -> QuantityRow | None:
     values = result.paired_values.get(metric)
     if values is None:
         return None
-    shown = change_texts(result.ratios.get(metric))
+    shown = change_texts(result.ratios.get(metric), as_factors=as_factors)
     return QuantityRow(
         label=_(metric.label),
         baseline=value_text(metric, values[0]),
@@ -239,22 +260,29 @@ def _metric(result: ContenderResult, metric: Metric) -> QuantityRow | None:
     )
 
 
-def _counter(answer: Answer, result: ContenderResult, name: str) -> QuantityRow | None:
+def _counter(answer: Answer, result: ContenderResult, name: str, *, as_factors: bool) -> QuantityRow | None:
+    found = _counter_values(answer, result, name)
+    if found is None:
+        return None
+    name, baseline, contender = found
+    shown = change_texts(result.counters.get(name), as_factors=as_factors)
+    return QuantityRow(
+        label=counter_label(answer, name),
+        baseline=counter_text(name, baseline),
+        contender=counter_text(name, contender),
+        change=shown.value,
+        interval=shown.interval,
+    )
+
+
+def _counter_values(answer: Answer, result: ContenderResult, name: str) -> tuple[str, float, float] | None:
+    """Return the name under which a counter was compared, and its values on both arms; None if one is missing."""
     counters = [answer.analysis.counters[arm] for arm in (BASELINE, result.contender)]
     if name not in counters[BASELINE]:
         # It may have been compared in bytes.
         name = IN_BYTES.get(name, name)
-    values = [found.get(name) for found in counters]
-    if values[0] is None or values[1] is None:
-        return None
-    shown = change_texts(result.counters.get(name))
-    return QuantityRow(
-        label=counter_label(answer, name),
-        baseline=counter_text(name, values[0]),
-        contender=counter_text(name, values[1]),
-        change=shown.value,
-        interval=shown.interval,
-    )
+    baseline, contender = (found.get(name) for found in counters)
+    return None if baseline is None or contender is None else (name, baseline, contender)
 
 
 def dropped_trials(answer: Answer, result: ContenderResult) -> int:

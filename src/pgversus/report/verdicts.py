@@ -92,6 +92,8 @@ class VerdictRow:
     """One verdict as shown; every number is already text."""
 
     context: str
+    levels: tuple[tuple[str, str], ...]
+    """Factors with the levels of the context."""
     baseline: str
     contender: str
     metric: str
@@ -112,14 +114,15 @@ class VerdictRow:
         return MARKS.get(self.verdict) or self.change
 
 
-def verdict_row(answer: Answer, result: ContenderResult) -> VerdictRow:
+def verdict_row(answer: Answer, result: ContenderResult, *, as_factors: bool) -> VerdictRow:
     """Return the row of the contender of a result, in the current language."""
     found, metric = verdict_on(answer, result), answer.analysis.metric
     values = result.paired_values.get(metric)
     baseline_text, contender_text = (value_text(metric, value) for value in values) if values else ("", "")
-    shown = change_texts(result.ratios.get(metric))
+    shown = change_texts(result.ratios.get(metric), as_factors=as_factors)
     return VerdictRow(
         context=found.context,
+        levels=answer.context.levels,
         baseline=found.baseline,
         contender=found.contender,
         metric=metric_text(metric),

@@ -10,14 +10,14 @@ from pgversus.plans.sentences import headline, sentences
 from pgversus.records.plans import RemainingDifference
 from pgversus.report.plans import override_text, statement_text, statistics_note, times
 from pgversus.report.sentences import metric_text, not_begun, percent_of_confidence
-from pgversus.report.values import sure_counters
+from pgversus.report.values import sure_counters, uses_factors
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.attribution import Attribution, BoundedValue
 from pgversus.stats.confidence import DIFFERENT, Verdict
 from pgversus.study.design import StopReason
 from pgversus.study.metrics import Metric
 from pgversus.text.translation import N_, _, listed, ngettext, together, translate_stored
-from pgversus.text.units import duration, factor, latency, percent
+from pgversus.text.units import duration, latency, percent, ratio_texts
 
 _MOST_SENTENCES = 12
 """Per statement; `pgversus plans` shows all."""
@@ -47,6 +47,9 @@ class Explanation:
 
     context: str
     contender: str
+    verdict: Verdict
+    brief: list[str]
+    """The claim in a sentence, and a second one if the effect was measured."""
     claim: str
     """The measured effect of changed plans, or that it is unknown, or that the plans are the same."""
     notes: list[str]
@@ -68,6 +71,8 @@ def why_of(answer: Answer) -> list[Explanation]:
                 Explanation(
                     context=answer.context.label,
                     contender=label,
+                    verdict=result.verdict,
+                    brief=list(_brief(answer, result, changed)),
                     claim=_claim(answer, result, changed),
                     notes=[statistics_note(one) for one in plans.unlike if one.labels[1] == label],
                     changed=[_changed(one) for one in changed],
@@ -82,22 +87,47 @@ def study_why(answer: StudyAnswer) -> Iterator[Explanation]:
         yield from why_of(one)
 
 
+def _labels(answer: Answer, result: ContenderResult) -> dict[str, str]:
+    comparison = answer.comparison
+    return {"baseline": comparison.baseline.label, "contender": comparison.arms[result.contender].label}
+
+
+def _brief(answer: Answer, result: ContenderResult, changed: Sequence[ComparedPlans]) -> Iterator[str]:
+    """Yield the claim in a sentence, and a second one if the effect was measured."""
+    labels, attributed = _labels(answer, result), answer.attributed.get(result.contender)
+    if not changed:
+        yield _("{contender} uses the same plans as {baseline}.", **labels)
+    elif attributed is None or attributed.found is None:
+        yield _(_phrases(changed).unmeasured, **labels)
+    else:
+        found = attributed.found
+        cause = _cause(result.verdict, found, changed, labels) or _(_phrases(changed).differ, **labels)
+        yield together(_check(attributed), cause)
+        yield _confirmation(result.verdict, found) or _share(found)
+
+
+def _check(attributed: AttributionResult) -> str:
+    """Return where the caveats of an attribution are if it may be misleading; empty otherwise."""
+    return _("CHECK the caveats in {folder}.", folder=attributed.results) if attributed.needs_check else ""
+
+
+def _phrases(changed: Sequence[ComparedPlans]) -> "_Phrases":
+    # All plans may be the same and only execute differently.
+    return _GOES if all(one.difference.is_same_plan for one in changed) else _IS
+
+
 def _claim(answer: Answer, result: ContenderResult, changed: Sequence[ComparedPlans]) -> str:
-    labels = {
-        "baseline": answer.comparison.baseline.label,
-        "contender": answer.comparison.arms[result.contender].label,
-    }
+    labels = _labels(answer, result)
     if not changed:
         return _same_plans(answer, result, labels)
     attributed = answer.attributed.get(result.contender)
-    # All plans may be the same and only execute differently.
-    words = _GOES if all(one.difference.is_same_plan for one in changed) else _IS
     if attributed is not None and attributed.found is not None:
         restored = {**labels, "restoration": attributed.restoration}
-        effect = _measured(answer, result, attributed.found, changed, words, restored)
-        check = _("CHECK the caveats in {folder}.", folder=attributed.results) if attributed.needs_check else ""
-        return together(check, effect, _("The measurement took {duration}.", duration=duration(attributed.wall_s)))
-    return together(_(words.differ, **labels), _not_measured(answer, result, changed, labels))
+        effect = _measured(answer, result, attributed.found, changed, restored)
+        return together(
+            _check(attributed), effect, _("The measurement took {duration}.", duration=duration(attributed.wall_s))
+        )
+    return together(_(_phrases(changed).differ, **labels), _not_measured(answer, result, changed, labels))
 
 
 def attribution_failure(attributed: AttributionResult) -> str:
@@ -176,40 +206,28 @@ class _Phrases:
     """Sentences about changed plans, or about unchanged plans that execute differently; untranslated."""
 
     differ: str
+    unmeasured: str
     restored: str
-    """Inside a sentence."""
-    begins_restored: str
-    """At the beginning of a sentence."""
-    cause: Mapping[Verdict, str]
-    mostly: Mapping[Verdict, str]
+    cause: str
+    mostly: str
     """If the plans are not the only cause."""
 
 
 _IS = _Phrases(
     differ=N_("The plans of {contender} differ from those of {baseline}."),
-    restored=N_("with {restoration}, {contender} uses the plans of {baseline}"),
-    begins_restored=N_("With {restoration}, {contender} uses the plans of {baseline}"),
-    cause={
-        Verdict.FASTER: N_("{contender} is faster because of its plans"),
-        Verdict.SLOWER: N_("{contender} is slower because of its plans"),
-    },
-    mostly={
-        Verdict.FASTER: N_("{contender} is faster mostly because of its plans"),
-        Verdict.SLOWER: N_("{contender} is slower mostly because of its plans"),
-    },
+    unmeasured=N_("The plans of {contender} differ from those of {baseline}; their effect was not measured."),
+    restored=N_("With {restoration}, {contender} uses the plans of {baseline}"),
+    cause=N_("The plans of {contender} are the cause."),
+    mostly=N_("The plans of {contender} are the main cause."),
 )
 _GOES = _Phrases(
     differ=N_("{contender} uses the same plans as {baseline}, but they execute differently."),
-    restored=N_("with {restoration}, the plans of {contender} execute as on {baseline}"),
-    begins_restored=N_("With {restoration}, the plans of {contender} execute as on {baseline}"),
-    cause={
-        Verdict.FASTER: N_("{contender} is faster because of the way its plans execute"),
-        Verdict.SLOWER: N_("{contender} is slower because of the way its plans execute"),
-    },
-    mostly={
-        Verdict.FASTER: N_("{contender} is faster mostly because of the way its plans execute"),
-        Verdict.SLOWER: N_("{contender} is slower mostly because of the way its plans execute"),
-    },
+    unmeasured=N_(
+        "{contender} uses the same plans as {baseline}, but they execute differently; the effect was not measured."
+    ),
+    restored=N_("With {restoration}, the plans of {contender} execute as on {baseline}"),
+    cause=N_("The way the plans of {contender} execute is the cause."),
+    mostly=N_("The way the plans of {contender} execute is the main cause."),
 )
 _MOSTLY, _ALL_BUT_ALL = 0.5, 0.9
 """Lower bounds of the plans' share from which plans are called the main cause, and the cause."""
@@ -220,20 +238,27 @@ def _measured(
     result: ContenderResult,
     found: Attribution,
     changed: Sequence[ComparedPlans],
-    words: _Phrases,
     labels: Mapping[str, str],
 ) -> str:
     """Return the measured effect of the plans. labels: of both arms, with the restoration."""
-    verdict, confirmation = result.verdict, _confirmation(result.verdict, found)
+    restored = _with_exceptions(_(_phrases(changed).restored, **labels), answer, result, changed)
+    return together(
+        _cause(result.verdict, found, changed, labels),
+        _("{restored}.", restored=restored),
+        _parts(found, as_factors=uses_factors([answer])),
+        _share(found),
+        _seconds(answer.analysis.metric, found),
+        _confirmation(result.verdict, found),
+    )
+
+
+def _cause(verdict: Verdict, found: Attribution, changed: Sequence[ComparedPlans], labels: Mapping[str, str]) -> str:
+    """Return that the plans are the cause of a difference, or the main one; empty if that is not certain."""
     # A verdict without a difference has no cause.
-    if found.share is not None and found.share.low >= _MOSTLY and not confirmation and verdict in DIFFERENT:
-        causes = words.cause if found.share.low >= _ALL_BUT_ALL else words.mostly
-        restored = _with_exceptions(_(words.restored, **labels), answer, result, changed)
-        begin = _("{cause}: {restored}.", cause=_(causes[verdict], **labels), restored=restored)
-    else:
-        restored = _with_exceptions(_(words.begins_restored, **labels), answer, result, changed)
-        begin = _("{restored}.", restored=restored)
-    return together(begin, _parts(found), _seconds(answer.analysis.metric, found), confirmation)
+    if verdict not in DIFFERENT or _confirmation(verdict, found) or found.share is None or found.share.low < _MOSTLY:
+        return ""
+    words = _phrases(changed)
+    return _(words.cause if found.share.low >= _ALL_BUT_ALL else words.mostly, **labels)
 
 
 def _confirmation(verdict: Verdict, found: Attribution) -> str:
@@ -247,21 +272,33 @@ def _confirmation(verdict: Verdict, found: Attribution) -> str:
     return _("CHECK: this measurement contradicts the verdict.")
 
 
-def _parts(found: Attribution) -> str:
-    """Return the effects as factors, and the share of the plans in their product."""
-    parts = ngettext(
-        "Measured in {number} block: {whole} in total = {plans} from plans x {rest} from everything else",
-        "Measured in {number} blocks: {whole} in total = {plans} from plans x {rest} from everything else",
+def _parts(found: Attribution, *, as_factors: bool) -> str:
+    """Return the effects, whose product is the total."""
+    effects = {
+        name: _effect(part, as_factors=as_factors)
+        for name, part in (("whole", found.whole), ("plans", found.plans), ("rest", found.rest))
+    }
+    if as_factors:
+        return ngettext(
+            "Measured in {number} block: {whole} in total = {plans} from plans x {rest} from everything else.",
+            "Measured in {number} blocks: {whole} in total = {plans} from plans x {rest} from everything else.",
+            found.blocks,
+            **effects,
+        )
+    return ngettext(
+        "Speed measured in {number} block: {whole} in total, {plans} from plans and {rest} from everything else.",
+        "Speed measured in {number} blocks: {whole} in total, {plans} from plans and {rest} from everything else.",
         found.blocks,
-        whole=_factor(found.whole),
-        plans=_factor(found.plans),
-        rest=_factor(found.rest),
+        **effects,
     )
+
+
+def _share(found: Attribution) -> str:
+    """Return the share of the plans in the total."""
     if found.share is None:
-        return _("{parts}. The share of the plans cannot be determined.", parts=parts)
+        return _("The share of the plans cannot be determined.")
     return _(
-        "{parts}. Plans account for {share} of the change on the log scale ({confidence} CI {low} to {high}).",
-        parts=parts,
+        "Plans account for {share} of the change on the log scale ({confidence} CI {low} to {high}).",
         share=percent(found.share.value),
         low=percent(found.share.low),
         high=percent(found.share.high),
@@ -327,9 +364,10 @@ def _sentences(one: ComparedPlans) -> Iterator[str]:
         yield timing
 
 
-def _factor(part: BoundedValue) -> str:
-    """Return a factor of speed with its interval: `11x [10x, 12x]`."""
-    return f"{factor(part.value)} [{factor(part.low)}, {factor(part.high)}]"
+def _effect(part: BoundedValue, *, as_factors: bool) -> str:
+    """Return an effect on the speed with its interval: `11x [10x, 12x]`."""
+    shown = ratio_texts(part.value, part.low, part.high, as_factors=as_factors)
+    return f"{shown.value} {shown.interval}".strip()
 
 
 def _saved(gained: BoundedValue) -> str:

@@ -163,6 +163,8 @@ _MINUTE_S, _HOUR_S = 60, 3600
 _THOUSAND = 1000
 FACTOR_FROM = 2.0
 _SMALL = 0.1
+_DIGITS = range(3, 6)
+# Of a factor: the fewest with which its bounds differ.
 _SAYS_NOTHING = 10_000
 # Bounds this far apart are left out of tables; the JSON document has them.
 
@@ -226,9 +228,9 @@ def change(ratio: float) -> str:
     return factor(ratio) if ratio >= FACTOR_FROM else _less_or_more(ratio)
 
 
-def factor(ratio: float) -> str:
+def factor(ratio: float, digits: int = 3) -> str:
     """Format a ratio as a factor: `2.4x`."""
-    return _("{factor}x", factor=significant(ratio))
+    return _("{factor}x", factor=significant(ratio, digits))
 
 
 class RatioTexts(NamedTuple):
@@ -248,16 +250,19 @@ class RatioTexts(NamedTuple):
 def ratio_texts(value: float, low: float | None, high: float | None, *, as_factors: bool | None = None) -> RatioTexts:
     """Format a ratio and its bounds: as factors if the ratio or a bound is at least 2, otherwise as changes.
 
-    as_factors: whether to use factors; None to decide by these numbers.
+    as_factors: whether to use factors; None to decide by these numbers. Factors get as many digits as their bounds need
+    to differ.
     """
     if low is None or high is None or not has_bounds(low, high):
         low = high = None
     if as_factors is None:
         as_factors = shows_factors(value, high)
-    form = factor if as_factors else _less_or_more
     if low is None or high is None:
-        return RatioTexts(form(value), "", "")
-    return RatioTexts(form(value), form(low), form(high))
+        return RatioTexts(factor(value) if as_factors else _less_or_more(value), "", "")
+    if not as_factors:
+        return RatioTexts(*map(_less_or_more, (value, low, high)))
+    digits = next((few for few in _DIGITS if significant(low, few) != significant(high, few)), _DIGITS[0])
+    return RatioTexts(*(factor(ratio, digits) for ratio in (value, low, high)))
 
 
 def has_bounds(low: float, high: float) -> bool:

@@ -126,7 +126,7 @@ def test_different_builds_or_sort_orders_put_check_before_the_sentence(kind: str
     assert (caveat.slug, caveat.arm) == (slug, 1)
     assert caveat_text(caveat).endswith(f'{name} "one" vs none')
     measured = answer(rate_blocks([100.0] * 6, [200.0] * 6), caveats=(caveat,))
-    assert contender_sentence(measured, measured.analysis.results[0]).startswith("CHECK")
+    assert contender_sentence(measured, measured.analysis.results[0], as_factors=False).startswith("CHECK")
 
 
 def test_long_lists_of_build_differences_are_shortened_and_counted() -> None:

@@ -18,7 +18,7 @@ from pgversus.answers.read import read_answer
 from pgversus.report.json_document import study_document
 from pgversus.report.page.page import page_html
 from pgversus.report.tidy_tables import csv_lines, trial_table, verdict_table
-from pgversus.report.values import value_text
+from pgversus.report.values import uses_factors, value_text
 from pgversus.study.metrics import Metric
 from pgversus.text.units import percent, percent_above, ratio_texts
 from tests.builders import DATA
@@ -100,7 +100,8 @@ def test_ratios_intervals_values_and_noise_match_the_trials(
         means = [geometric_mean(pair[side] for pair in pairs) for side in (0, 1)]
         assert list(verdict["values"].values()) == pytest.approx(means, rel=1e-12)
         # The page shows the same numbers.
-        shown = ratio_texts(*(math.exp(log) for log in (middle, middle - width, middle + width)))
+        bounds = (math.exp(log) for log in (middle, middle - width, middle + width))
+        shown = ratio_texts(*bounds, as_factors=uses_factors(answer.answers))
         assert shown.value in text
         assert shown.interval in text
         assert " → ".join(value_text(metric, value) for value in means) in text

@@ -42,7 +42,7 @@ def test_the_factor_with_the_most_levels_is_in_the_columns() -> None:
 def test_cells_show_the_change_and_mark_verdicts_without_a_direction() -> None:
     (found,) = heat_maps(mapped())
     texts = [cell.text for _, cells in found.rows for cell in cells if cell is not None]
-    assert texts[:2] == ["2.5x", "-10.0 %"]
+    assert texts[:2] == ["2.5x", "0.9x"]
     assert texts[2].startswith("=")
     assert texts[3].startswith("?")
 

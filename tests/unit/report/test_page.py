@@ -22,7 +22,7 @@ from pgversus.report.page.environment import environment
 from pgversus.report.page.page import page_html
 from pgversus.report.page.verdicts import study_badge
 from pgversus.report.sentences import contender_sentence
-from pgversus.report.values import value_text
+from pgversus.report.values import uses_factors, value_text
 from pgversus.stats.confidence import Verdict
 from pgversus.study.design import Design, StopReason
 from pgversus.study.metrics import QUANTILES, Metric
@@ -199,7 +199,7 @@ def test_every_ratio_of_the_page_equals_that_of_the_document_and_of_the_trials(p
     for verdict, one in zip(verdicts, whole.answers, strict=True):
         row = drawn[verdict["context"]]
         assert (row["ratio"], row["low"], row["high"]) == (verdict["ratio"], verdict["low"], verdict["high"])
-        shown = ratio_texts(verdict["ratio"], verdict["low"], verdict["high"])
+        shown = ratio_texts(verdict["ratio"], verdict["low"], verdict["high"], as_factors=uses_factors(whole.answers))
         assert {shown.value, shown.interval} <= set(page.texts)
         assert verdict["ratio"] == pytest.approx(recomputed(one), rel=1e-12)
 
@@ -360,7 +360,9 @@ def test_the_sentence_on_each_contender_of_one_comparison_is_shown_once() -> Non
     text = text_of(study_answer([one]))
     assert "2 verdicts: " in text
     for result in one.analysis.results:
-        assert text.count(contender_sentence(one, result)[-60:]) == (2 if result.verdict is Verdict.SLOWER else 1)
+        assert text.count(contender_sentence(one, result, as_factors=False)[-60:]) == (
+            2 if result.verdict is Verdict.SLOWER else 1
+        )
 
 
 def test_only_a_run_of_a_study_file_is_advised_to_resume() -> None:

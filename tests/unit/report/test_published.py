@@ -208,7 +208,7 @@ def test_figures_with_the_fewest_different_conditions_are_preferred_and_never_mi
     whole = half + "w1,4,500,16.12,40\n"
     (row,) = published_ratios(study_answer([CASES["faster"]()], published=head + whole))
     assert row.published == pytest.approx(1.25)
-    assert "+25.0 % (40 / 50)" in published_cells(row)
+    assert "+25.0 % (40 / 50)" in published_cells([row])[0]
     assert agreement_text(row) == "cannot tell: scale 1 here, 500 published"
     own = "w1,4,1,16.12,100\nw1,4,1,17.8,110\n"
     (row,) = published_ratios(study_answer([CASES["faster"]()], published=head + whole + own))

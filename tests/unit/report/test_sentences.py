@@ -96,7 +96,7 @@ def test_the_advised_precision_is_finer_than_the_interval_and_no_finer_than_its_
 
 def test_the_advice_fits_the_kind_of_run() -> None:
     file = replace(around(0.3, 0.08), is_from_file=True)
-    assert sentence(file).endswith('To measure the size, set precision = "10%" in [design] and start again with --new.')
+    assert sentence(file).endswith('To measure the size, set precision = "10%" in [design] and run it with --new.')
     fixed = sentence(around(0.3, 0.15, fixed_blocks=8))
     assert " run again with --precision 10% --budget " in fixed
     assert " instead of --blocks (about " in fixed
@@ -236,7 +236,7 @@ def test_an_interrupted_study_is_to_be_run_again() -> None:
 
 
 def test_a_fixed_number_of_blocks_is_advised_to_be_larger() -> None:
-    assert "6 blocks, 4 min 24 s. Run it again with more blocks" in sentence(cases.fixed())
+    assert "6 blocks, 4 min 24 s. Run the comparison again with more blocks" in sentence(cases.fixed())
 
 
 def test_undecided_contenders_of_one_comparison_have_one_budget() -> None:
@@ -246,7 +246,9 @@ def test_undecided_contenders_of_one_comparison_have_one_budget() -> None:
     first, second, advice = answer_sentences(of)
     assert first.startswith("Undecided: 17.8")
     assert second.startswith("Undecided: 18.6")
-    assert re.fullmatch(r"2 verdicts take about .* more in total\. Run again with --budget \d+m\.", advice)
+    assert re.fullmatch(
+        r"2 verdicts are undecided\. They need about .* more in total\. Run again with --budget \d+m\.", advice
+    )
 
 
 def test_invalid_applies_only_to_that_contender() -> None:

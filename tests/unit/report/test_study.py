@@ -22,7 +22,7 @@ from pgversus.report.arm_tables import arm_value_rows, time_rows, tps_table
 from pgversus.report.json_document import STUDY_SCHEMA, json_pieces, study_document
 from pgversus.report.markdown import escaped, markdown, paragraph
 from pgversus.report.methodology import study_lines
-from pgversus.report.overview import not_measured, overview_sentences, shared_caveats, verdict_rows
+from pgversus.report.overview import joint_caveats, not_measured, overview_sentences, shared_caveats, verdict_rows
 from pgversus.report.terminal import WIDEST, print_answer, print_study_answer
 from pgversus.report.tidy_tables import TidyTable, arrow_table, csv_lines, parquet_bytes, trial_table, verdict_table
 from pgversus.stats.confidence import Verdict
@@ -301,7 +301,7 @@ def test_a_kind_of_caveat_is_one_line_whatever_its_numbers() -> None:
 
     clean = replace(CASES["faster"](), caveats=())
     (line,) = shared_caveats(study_answer([disturbed(0.12), disturbed(0.3), clean]))
-    assert line.startswith("other programs used 12 % of the CPU time")
+    assert line.startswith("while 16.12 was measured, user-mode code of other programs used 12 % of the CPU time")
     assert line.endswith("(host-disturbed) [workload=w1 load=c4; similar in 1 other context (of 3)]")
     (line,) = shared_caveats(study_answer([disturbed(0.12), disturbed(0.12), clean]))
     assert line.endswith("[workload=w1 load=c4, workload=w2 load=c4]")
@@ -325,6 +325,21 @@ def test_a_kind_of_caveat_is_one_line_per_arm() -> None:
         f"1 of 3 trials of 16.12 {how} [workload=w1 load=c4, workload=w2 load=c4]",
         f"2 of 3 trials of 17.8 {how} [workload=w1 load=c4; similar in 2 other contexts (of 3)]",
     ]
+
+
+def test_a_screen_has_one_line_per_kind_of_caveat() -> None:
+    how = "failed and were discarded; the first failed during measurement: no disk (failed-trials)"
+    assert joint_caveats(failed_on_both()) == [
+        f"1 / 2 of 3 trials of 16.12 / 17.8 {how} [workload=w1 load=c4; similar in 2 other contexts (of 3)]"
+    ]
+
+
+def test_long_caveats_of_several_arms_are_not_joined() -> None:
+    arms = CASES["faster"]().comparison.arms
+    caveats = [about("plans-not-sampled", arm, failure=f"{arm.label} " + 40 * "x") for arm in arms]
+    (line,) = joint_caveats(study_answer([replace(CASES["faster"](), caveats=tuple(caveats))]))
+    assert "17.8 x" not in line
+    assert line.endswith("(similar for 17.8) (plans-not-sampled)")
 
 
 @pytest.mark.parametrize("form", ["terminal", "markdown"])

@@ -11,7 +11,14 @@ from pgversus.report.json_document import document
 from pgversus.report.markdown import markdown
 from pgversus.report.terminal import WIDEST, print_answer, print_study_answer
 from pgversus.report.tidy_tables import trial_table
-from pgversus.report.values import COUNTERS_NOTE, QuantityRow, quantity_rows, study_quantity_rows, unreported_metrics
+from pgversus.report.values import (
+    COUNTERS_NOTE,
+    QuantityRow,
+    quantity_rows,
+    study_quantity_rows,
+    unreported_metrics,
+    uses_factors,
+)
 from pgversus.study.counters import COUNTERS
 from tests.builders import answer, comparison, operation_block, study_answer, vacuum
 from tests.unit.report.cases import CASES, steady
@@ -34,7 +41,7 @@ def counted(blocks: Sequence[Block], counters: Counters, block_bytes: Sequence[i
 
 
 def rows(one: Answer, named: Sequence[str] = (), most_sure: int = 8) -> list[QuantityRow]:
-    return quantity_rows(one, one.analysis.results[0], named, most_sure)
+    return quantity_rows(one, one.analysis.results[0], named, most_sure, as_factors=uses_factors([one]))
 
 
 def labels(one: Answer, named: Sequence[str] = ()) -> list[str]:

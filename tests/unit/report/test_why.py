@@ -11,6 +11,7 @@ from pgversus.records.plans import CapturedPlans, RemainingDifference
 from pgversus.records.trials import Block
 from pgversus.report.json_document import document
 from pgversus.report.markdown import markdown
+from pgversus.report.sentences import answer_sentences
 from pgversus.report.study_page import study_page
 from pgversus.report.why import study_why, why_of
 from pgversus.stats.attribution import Attribution, BoundedValue
@@ -63,8 +64,8 @@ def claim(of: Answer) -> str:
 @pytest.mark.parametrize(
     ("share", "begins"),
     [
-        ((0.98, 0.93, 1.03), "17.8 is faster because of its plans: with enable_x = off, 17.8 uses the plans of 16.12."),
-        ((0.7, 0.55, 0.9), "17.8 is faster mostly because of its plans: with enable_x = off"),
+        ((0.98, 0.93, 1.03), "The plans of 17.8 are the cause. With enable_x = off, 17.8 uses the plans of 16.12."),
+        ((0.7, 0.55, 0.9), "The plans of 17.8 are the main cause. With enable_x = off"),
         (
             (0.2, -0.1, 0.6),
             "With enable_x = off, 17.8 uses the plans of 16.12. Measured in 8 blocks: 6x [5.5x, 6.5x] in total",
@@ -72,10 +73,10 @@ def claim(of: Answer) -> str:
         (None, "With enable_x = off, 17.8 uses the plans of 16.12. Measured in 8 blocks: 6x [5.5x, 6.5x] in total"),
     ],
 )
-def test_because_is_used_only_for_a_measured_cause(share: tuple[float, float, float] | None, begins: str) -> None:
+def test_plans_are_called_the_cause_only_if_measured(share: tuple[float, float, float] | None, begins: str) -> None:
     reported = claim(with_plans(cases.faster(), UNDONE, attributed(share)))
     assert reported.startswith(begins)
-    assert ("because" in reported) is (share is not None and share[1] >= 0.5)
+    assert ("cause" in reported) is (share is not None and share[1] >= 0.5)
 
 
 def test_the_parts_are_stated_as_factors_and_as_time_per_transaction() -> None:
@@ -118,7 +119,7 @@ def test_without_a_measurement_no_cause_is_claimed(
 ) -> None:
     reported = claim(with_plans(of, plans, more))
     assert words in reported
-    assert "because" not in reported
+    assert "cause" not in reported
 
 
 @pytest.mark.parametrize(
@@ -139,14 +140,14 @@ def test_a_measurement_that_does_not_agree_with_the_verdict_says_so(
     other = replace(one.found, whole=BoundedValue(value=whole[0], low=whole[1], high=whole[2]))
     reported = claim(with_plans(cases.faster(), UNDONE, replace(one, found=other)))
     assert words in reported
-    assert "because of its plans" not in reported
+    assert "cause" not in reported
     assert words not in claim(with_plans(cases.faster(), UNDONE, one))
 
 
 def test_what_still_differs_from_the_old_plans_is_named() -> None:
     near = plans_of(OLD, NEW, undone_by=replace(OFF, but_for=RemainingDifference.SORTS))
     reported = claim(with_plans(cases.faster(), near, attributed((0.98, 0.93, 1.03))))
-    assert "with enable_x = off, 17.8 uses the plans of 16.12, except for sorts." in reported
+    assert "With enable_x = off, 17.8 uses the plans of 16.12, except for sorts." in reported
 
 
 def counted(blocks: Sequence[Block]) -> list[Block]:
@@ -202,9 +203,9 @@ def test_every_format_contains_the_attribution() -> None:
     found = with_plans(cases.faster(), UNDONE, attributed((0.98, 0.93, 1.03)))
     study = study_answer([found])
     (why,) = study_page(study, with_published=False).why
-    assert "because of its plans" in why.claim
+    assert "The plans of 17.8 are the cause." in why.claim
     text = markdown(study)
-    assert "because of its plans" in text
+    assert "The plans of 17.8 are the cause." in text
     assert "<details><summary>q.sql, statement 1: SELECT 1: different plan" in text
     shown = document(found)
     assert shown["plans"]["comparisons"][0]["undone_by"]["settings"] == {"enable_x": "off"}
@@ -220,12 +221,50 @@ def test_a_comparison_without_plans_does_not_mention_them() -> None:
     assert why_of(cases.operation()) == []
 
 
+@pytest.mark.parametrize(
+    ("plans", "more", "brief"),
+    [
+        (SAME, None, ["17.8 uses the same plans as 16.12."]),
+        (CHANGED, None, ["The plans of 17.8 differ from those of 16.12; their effect was not measured."]),
+        (
+            UNDONE,
+            attributed((0.7, 0.55, 0.9)),
+            [
+                "The plans of 17.8 are the main cause.",
+                "Plans account for 70 % of the change on the log scale (95 % CI 55 % to 90 %).",
+            ],
+        ),
+        (
+            UNDONE,
+            attributed(None),
+            ["The plans of 17.8 differ from those of 16.12.", "The share of the plans cannot be determined."],
+        ),
+    ],
+)
+def test_the_brief_claim_does_not_repeat_the_verdict(
+    plans: CapturedPlans, more: AttributionResult | None, brief: list[str]
+) -> None:
+    (why,) = why_of(with_plans(cases.faster(), plans, more))
+    assert [sentence.replace(".0 %", " %") for sentence in why.brief] == brief
+
+
+def test_an_attribution_has_the_form_of_the_verdict() -> None:
+    one = attributed(None)
+    assert one.found is not None
+    small = BoundedValue(value=1.2, low=1.1, high=1.3)
+    found = replace(one.found, whole=small, plans=small, rest=small)
+    less = with_plans(cases.faster(), UNDONE, replace(one, found=found))
+    assert "+20.0 % [+10.0 %, +30.0 %] in total, +20.0 %" in claim(less)
+    more = with_plans(cases.faster(), UNDONE, one)
+    assert "6x [5.5x, 6.5x] in total = 5x" in claim(more)
+    # The sentence and the tables then have factors as well.
+    assert " 1.1x tps (95 % CI " in answer_sentences(more)[0]
+
+
 def test_an_attribution_with_grave_caveats_says_check() -> None:
     doubtful = replace(attributed((0.98, 0.93, 1.03)), needs_check=True, results="r/attributions/context-1-arm-1")
     reported = claim(with_plans(cases.faster(), UNDONE, doubtful))
-    assert reported.startswith(
-        "CHECK the caveats in r/attributions/context-1-arm-1. 17.8 is faster because of its plans"
-    )
+    assert reported.startswith("CHECK the caveats in r/attributions/context-1-arm-1. The plans of 17.8 are the cause.")
 
 
 def test_the_same_plan_with_different_execution_is_described_as_such() -> None:
@@ -238,8 +277,7 @@ def test_the_same_plan_with_different_execution_is_described_as_such() -> None:
     )
     reported = claim(with_plans(cases.faster(), plans, attributed((0.98, 0.93, 1.03))))
     assert reported.startswith(
-        "17.8 is faster because of the way its plans execute: "
-        "with enable_x = off, the plans of 17.8 execute as on 16.12."
+        "The way the plans of 17.8 execute is the cause. With enable_x = off, the plans of 17.8 execute as on 16.12."
     )
 
 
@@ -248,4 +286,4 @@ def test_an_attribution_in_the_opposite_direction_explains_nothing() -> None:
     turned = attributed((0.98, 0.93, 1.03))
     assert turned.found is not None
     slower = replace(turned.found, whole=BoundedValue(value=0.5, low=0.4, high=0.6))
-    assert "because" not in claim(with_plans(cases.faster(), UNDONE, replace(turned, found=slower)))
+    assert "cause" not in claim(with_plans(cases.faster(), UNDONE, replace(turned, found=slower)))

@@ -19,7 +19,7 @@ from pgversus.report.charts.theme import verdict_colour
 from pgversus.report.overview import RankedVerdict, worst_first
 from pgversus.report.sentences import metric_text
 from pgversus.report.sweeps import HeatCell, HeatMap
-from pgversus.report.values import change_texts
+from pgversus.report.values import change_texts, uses_factors
 from pgversus.report.verdicts import SIGNS, verdict_word
 from pgversus.stats.analysis import Estimate
 from pgversus.stats.confidence import DIFFERENT, Verdict
@@ -53,7 +53,7 @@ def _forest(placed: Sequence[RankedVerdict], metric: Metric) -> Chart | None:
     rows = [(one, ratio) for one in placed if (ratio := one.result.ratios.get(metric)) is not None]
     if not rows:
         return None
-    shown = rows[:_MOST_ROWS]
+    shown, as_factors = rows[:_MOST_ROWS], uses_factors(one.answer for one in placed)
     margins = {one.answer.comparison.design.margin for one in placed}
     title = _("All verdicts: {metric} relative to the baseline", metric=metric_text(metric))
     if len(shown) < len(rows):
@@ -75,7 +75,7 @@ def _forest(placed: Sequence[RankedVerdict], metric: Metric) -> Chart | None:
         rows=tuple(
             (one.label, verdict_word(one.result.verdict), texts.value, texts.interval)
             for one, ratio in shown
-            for texts in [change_texts(ratio)]
+            for texts in [change_texts(ratio, as_factors=as_factors)]
         ),
     )
 

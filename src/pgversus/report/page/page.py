@@ -83,7 +83,9 @@ def _other_parts(answer: StudyAnswer, placed: Sequence[RankedVerdict]) -> dict[s
         "small_print": method_lines(answer),
         "hashes": hashes(answer),
         "scripts": scripts(answer),
-        "published_rows": [(row.context, *published_cells(row), agreement_text(row)) for row in published],
+        "published_rows": [
+            (*cells, agreement_text(row)) for row, cells in zip(published, published_cells(published), strict=True)
+        ],
         "value_heads": [_(head) for head in VALUE_HEADS],
         "arm_value_rows": arm_value_rows(answer) if is_readable else [],
         "time_heads": [_(head) for head in TIME_HEADS],

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.report.methodology import phase_word, sensitivity
 from pgversus.report.overview import RankedVerdict, shared_caveats
+from pgversus.report.values import change_texts, uses_factors
 from pgversus.report.verdicts import verdict_word
 from pgversus.stats.confidence import DIFFERENT, Verdict
 from pgversus.text.translation import _, listed, ngettext
-from pgversus.text.units import percent, percent_above, ratio_texts
+from pgversus.text.units import percent, percent_above
 
 MOST_ROWS = 200
 """Rows of the noise table."""
@@ -53,7 +54,8 @@ def is_same_arm(answer: Answer, contender: int) -> bool:
 
 def _same_arms(placed: Sequence[RankedVerdict]) -> Iterator[str]:
     same = [one for one in placed if is_same_arm(one.answer, one.result.contender)]
-    yield from (_same_arm(one) for one in same)
+    as_factors = uses_factors(one.answer for one in placed)
+    yield from (_same_arm(one, as_factors=as_factors) for one in same)
     if placed and not same:
         yield _(
             "No server is compared with itself here (A/A). To see how much two identical servers differ on this host, "
@@ -61,11 +63,11 @@ def _same_arms(placed: Sequence[RankedVerdict]) -> Iterator[str]:
         )
 
 
-def _same_arm(one: RankedVerdict) -> str:
+def _same_arm(one: RankedVerdict, *, as_factors: bool) -> str:
     ratio, verdict = one.result.ratios.get(one.answer.analysis.metric), one.result.verdict
     if ratio is None or ratio.low is None or verdict is Verdict.INVALID:
         return _("A/A, {place}: no result.", place=one.label)
-    shown = ratio_texts(ratio.value, ratio.low, ratio.high)
+    shown = change_texts(ratio, as_factors=as_factors)
     values = {
         "place": one.label,
         "verdict": verdict_word(verdict),

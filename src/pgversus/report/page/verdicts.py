@@ -12,7 +12,7 @@ from pgversus.report.overview import RankedVerdict
 from pgversus.report.sentences import contender_sentence
 from pgversus.report.size import size_advice
 from pgversus.report.study_answer import unfinished_lines
-from pgversus.report.values import dropped_trials
+from pgversus.report.values import dropped_trials, uses_factors
 from pgversus.report.verdicts import VerdictRow, verdict_row
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.confidence import Verdict
@@ -114,7 +114,11 @@ def answer_lines(answer: StudyAnswer, placed: Sequence[RankedVerdict]) -> tuple[
     is_grouped = len(unfinished) > 1
     single = [one for one in placed if not (is_grouped and one.result.verdict is Verdict.UNDECIDED)]
     groups = unfinished_lines(answer, unfinished) if is_grouped else []
-    lines = [_sentence(one, is_grouped=is_grouped, is_only=len(placed) == 1) for one in single[:_MOST_SENTENCES]]
+    as_factors = uses_factors(answer.answers)
+    lines = [
+        _sentence(one, is_grouped=is_grouped, is_only=len(placed) == 1, as_factors=as_factors)
+        for one in single[:_MOST_SENTENCES]
+    ]
     lines += [
         Sentence(
             place=group.names,
@@ -127,7 +131,7 @@ def answer_lines(answer: StudyAnswer, placed: Sequence[RankedVerdict]) -> tuple[
     return lines, max(0, len(single) - _MOST_SENTENCES)
 
 
-def _sentence(one: RankedVerdict, *, is_grouped: bool, is_only: bool) -> Sentence:
+def _sentence(one: RankedVerdict, *, is_grouped: bool, is_only: bool, as_factors: bool) -> Sentence:
     judged = (one.answer, one.result)
     groups = [] if is_grouped else unfinished_groups([judged])
     # With several verdicts the answer to the study has it.
@@ -136,7 +140,7 @@ def _sentence(one: RankedVerdict, *, is_grouped: bool, is_only: bool) -> Sentenc
     is_done = is_only and validity(*judged) is Validity.VALID
     return Sentence(
         place=one.answer.context.label,
-        text=contender_sentence(*judged),
+        text=contender_sentence(*judged, as_factors=as_factors),
         next=together(*steps) or (_(NOTHING_TO_DO) if is_done else ""),
         light=validity_badge(*judged),
     )
@@ -145,8 +149,8 @@ def _sentence(one: RankedVerdict, *, is_grouped: bool, is_only: bool) -> Sentenc
 def verdict_lines(placed: Sequence[RankedVerdict]) -> list[VerdictLine]:
     """Return a line for each verdict, in order, at most MOST_ROWS."""
     shown = placed[:MOST_ROWS]
-    domain = _domain(shown)
-    return [_line(one, domain) for one in shown]
+    domain, as_factors = _domain(shown), uses_factors(one.answer for one in placed)
+    return [_line(one, domain, as_factors=as_factors) for one in shown]
 
 
 def _domain(placed: Sequence[RankedVerdict]) -> tuple[float, float]:
@@ -156,12 +160,12 @@ def _domain(placed: Sequence[RankedVerdict]) -> tuple[float, float]:
     return ratio_domain([ratio.value for ratio in ratios], bounds, margin)
 
 
-def _line(one: RankedVerdict, domain: tuple[float, float]) -> VerdictLine:
+def _line(one: RankedVerdict, domain: tuple[float, float], *, as_factors: bool) -> VerdictLine:
     answer, result = one.answer, one.result
     margin, metric = answer.comparison.design.margin, answer.analysis.metric
     ratio = result.ratios.get(metric)
     return VerdictLine(
-        row=verdict_row(answer, result),
+        row=verdict_row(answer, result, as_factors=as_factors),
         forest=_forest(ratio.value, ratio.low, ratio.high, margin, domain) if ratio else None,
         used=2 * result.blocks,
         dropped=dropped_trials(answer, result),

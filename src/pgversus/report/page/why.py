@@ -7,7 +7,7 @@ from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.answers.plans import ComparedPlans
 from pgversus.report.overview import RankedVerdict
 from pgversus.report.plans import PlanRow, plan_rows
-from pgversus.report.values import QuantityRow, quantity_rows
+from pgversus.report.values import QuantityRow, quantity_rows, uses_factors
 from pgversus.report.why import ChangedPlan, Explanation, why_of
 
 _MOST_CONTEXTS = 60
@@ -40,7 +40,7 @@ def why_parts(answer: StudyAnswer, placed: Sequence[RankedVerdict]) -> tuple[lis
 
 def _parts(one: Answer, metrics: tuple[str, ...]) -> list[ContenderExplanation]:
     reasons = {why.contender: why for why in why_of(one)}
-    parts = []
+    parts, as_factors = [], uses_factors([one])
     for result in one.analysis.results:
         label = one.comparison.arms[result.contender].label
         why = reasons.get(label)
@@ -51,7 +51,7 @@ def _parts(one: Answer, metrics: tuple[str, ...]) -> list[ContenderExplanation]:
                 baseline=one.comparison.baseline.label,
                 why=why,
                 plans=[(changed, _rows(changed.compared)) for changed in why.changed[:_MOST_STATEMENTS]] if why else [],
-                counters=quantity_rows(one, result, metrics),
+                counters=quantity_rows(one, result, metrics, as_factors=as_factors),
             )
         )
     return parts
