@@ -132,7 +132,7 @@ def test_hundreds_of_slowly_connecting_clients_are_waited_for(command_line: Comm
 
 @pytest.mark.parametrize("setting", ["listen_addresses=*", "port=5433,5434", "data_directory=/tmp"])
 def test_settings_of_location_and_access_are_reserved(command_line: CommandLine, setting: str) -> None:
-    ended = command_line.compare("17.8", "17.8", "--set", setting, "-S")
+    ended = command_line.compare("17.8", "17.8", "-i", "--set", setting, "-S")
     assert ended.code == 2
     assert "error[study-own-setting]" in ended.stderr
 
@@ -149,20 +149,20 @@ def test_settings_of_location_and_access_are_reserved(command_line: CommandLine,
 def test_a_setting_rejected_by_the_server_is_reported_with_the_servers_message(
     command_line: CommandLine, setting: str, words: str
 ) -> None:
-    ended = command_line.compare("17.8", "--set", setting, "-S", *QUICK)
+    ended = command_line.compare("17.8", "-i", "--set", setting, "-S", *QUICK)
     assert ended.code == 2
     assert words in ended.stderr
     assert "loading" not in ended.stderr
 
 
 def test_a_setting_that_prevents_the_start_is_reported_with_the_servers_message(command_line: CommandLine) -> None:
-    ended = command_line.compare("17.8", "17.8", "--set", "shared_preload_libraries=nothere", "-S", *QUICK)
+    ended = command_line.compare("17.8", "17.8", "-i", "--set", "shared_preload_libraries=nothere", "-S", *QUICK)
     assert ended.code == 3
     assert "error[server-start]" in ended.stderr
     assert 'could not access file "nothere"' in ended.stderr
 
 
 def test_a_directory_without_a_server_is_not_a_bin_directory(command_line: CommandLine) -> None:
-    ended = command_line.compare("17.8", str(command_line.directory), "-S")
+    ended = command_line.compare("17.8", str(command_line.directory), "-i", "-S")
     assert ended.code == 3
     assert "error[build-not-a-bin-directory]" in ended.stderr

@@ -3,6 +3,7 @@
 main.py           entry point, errors, exit codes
 options.py        options that several commands share
 answer.py         a run and its answer
+hints.py          hints for options that pgversus does not have
 question.py       the comparison that the options of compare describe
 compare.py        pgversus compare
 run.py            pgversus run: a study from a file

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pgversus.cli.options import names_starting
 from pgversus.cli.output import pass_json_flag, write_out
 from pgversus.errors import HostError
 
@@ -21,7 +22,7 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON doc
 @_JSON
 @click.pass_context
 def cache(context: click.Context, *, as_json: bool) -> None:
-    """List cached builds, sources, files of ccache and snapshots (loaded data).
+    """List cached builds, sources, ccache files and snapshots (loaded data).
 
     Snapshots use up to 20 GB; PGVERSUS_SNAPSHOTS changes this limit (5GB; 0 disables caching). The least recently used
     are removed first.
@@ -39,7 +40,7 @@ def cache(context: click.Context, *, as_json: bool) -> None:
 @cache.command("list", short_help="List the contents of the cache.")
 @_JSON
 def list_cache(*, as_json: bool) -> None:
-    """List name, size, last use and kind: builds first, then loaded data, the most recently used first."""
+    """List name, size, last use and kind: builds, sources and ccache files, then loaded data, last used first."""
     import time  # noqa: PLC0415 - like the others
 
     from pgversus.host.directories import open_cache  # noqa: PLC0415 - not for `--help`
@@ -54,8 +55,15 @@ def list_cache(*, as_json: bool) -> None:
         write_out(cache_table(things, str(here.root), time.time()), "")
 
 
+def _things() -> list[str]:
+    from pgversus.host.directories import open_cache  # noqa: PLC0415 - not for `--help`
+    from pgversus.lab.inventory import cached_things  # noqa: PLC0415 - the same
+
+    return [thing.name for thing in cached_things(open_cache())]
+
+
 @cache.command("remove", short_help="Remove builds, loaded data, or everything.")
-@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=names_starting(_things))
 @click.option("--snapshots", is_flag=True, help="Remove all loaded data.")
 @click.option("--builds", is_flag=True, help="Remove all builds.")
 @click.option("--sources", is_flag=True, help="Remove all source tarballs.")

@@ -8,8 +8,15 @@ from typing import Any
 import click
 
 from pgversus.cli.answer import measure, show_dry_run
-from pgversus.cli.options import ANSWER_GROUP, PROGRAMS_GROUP, GroupedCommand, check_options, shared_options
-from pgversus.cli.question import arms_options, comparison_of, study_of, variables_option
+from pgversus.cli.options import (
+    ANSWER_GROUP,
+    PROGRAMS_GROUP,
+    GroupedCommand,
+    WholeNumber,
+    check_options,
+    shared_options,
+)
+from pgversus.cli.question import arms_options, check_tables, comparison_of, study_of, variables_option
 from pgversus.study.comparison import Comparison
 from pgversus.study.design import FIRST_LOOK, LEAST_FIXED, MOST_BLOCKS
 from pgversus.study.metrics import JUDGED_BY_NAME
@@ -44,18 +51,18 @@ _GROUPS = {
     "--client",
     "--clients",
     "clients",
-    type=click.IntRange(1, LARGEST_INT),
+    type=WholeNumber(min=1, max=LARGEST_INT),
     metavar="N",
-    help="Clients.  [default: 1]",
+    help="Number of concurrent clients.  [default: 1]",
 )
 @click.option(
     "-j",
     "--jobs",
     "--threads",
     "jobs",
-    type=click.IntRange(1, LARGEST_INT),
+    type=WholeNumber(min=1, max=LARGEST_INT),
     metavar="N",
-    help="Threads of pgbench.  [default: one per client, at most one per processor]",
+    help="Number of pgbench threads.  [default: one per client, at most one per processor]",
 )
 @click.option(
     "-M",
@@ -89,11 +96,14 @@ _GROUPS = {
     "--prepare",
     multiple=True,
     metavar="FILE",
-    help="SQL file that psql runs once after loading; every repetition of an operation starts from the state that it "
-    "creates; repeatable.",
+    help="SQL file that psql runs once after loading; each repetition of the operation starts from the resulting "
+    "state; repeatable.",
 )
 @click.option(
-    "--verify", multiple=True, metavar="SQL", help="Query that must return only true after the operation; repeatable."
+    "--verify",
+    multiple=True,
+    metavar="SQL",
+    help="Query that must return one or more rows of only true values after the operation; repeatable.",
 )
 @click.option(
     "-n",
@@ -104,7 +114,7 @@ _GROUPS = {
 @click.option(
     "--metric",
     type=click.Choice(list(JUDGED_BY_NAME)),
-    help="Metric that the verdict is about.  [default: tps; latency_p95 with -R; time for an operation]",
+    help="Metric on which the verdict is based.  [default: tps; latency_p95 with -R; time for an operation]",
 )
 @click.option(
     "--margin",
@@ -114,8 +124,8 @@ _GROUPS = {
 @click.option(
     "--precision",
     metavar="PERCENT",
-    help="Measure until the 95 % interval extends at most PERCENT to each side, to know the size of a difference.  "
-    "[default: stop as soon as the verdict is known]",
+    help="Measure until the 95 % interval extends at most PERCENT to each side, to determine the size of the "
+    "difference.  [default: stop as soon as the verdict is known]",
 )
 @click.option(
     "--budget",
@@ -124,24 +134,24 @@ _GROUPS = {
 )
 @click.option(
     "--max-blocks",
-    type=click.IntRange(FIRST_LOOK, MOST_BLOCKS),
+    type=WholeNumber(FIRST_LOOK, MOST_BLOCKS),
     metavar="N",
     help=f"Maximum number of blocks; a verdict that is not known by then is undecided.  [default: {MOST_BLOCKS}]",
 )
 @click.option(
     "--blocks",
-    type=click.IntRange(LEAST_FIXED, LARGEST_INT),
+    type=WholeNumber(min=LEAST_FIXED, max=LARGEST_INT),
     metavar="N",
     help="Run exactly N blocks and analyze once at the end.",
 )
 @click.option(
     "--window",
     metavar="LENGTH",
-    help="Length of a window: 50ms, 2s, or 20tx (transactions per client).  [default: fitted to the load]",
+    help="Length of a window: 50ms, 2s (or 2), or 20tx (transactions per client).  [default: fitted to the load]",
 )
 @click.option(
     "--windows",
-    type=click.IntRange(1, LARGEST_INT),
+    type=WholeNumber(min=1, max=LARGEST_INT),
     metavar="N",
     help="Windows per arm and block.  [default: fitted to the load]",
 )
@@ -154,21 +164,21 @@ _GROUPS = {
 @click.option(
     "--warmup",
     metavar="TIME",
-    help="Warm-up after each server start, in whole seconds; 2s or more is extended until the load is steady.  "
-    "[default: 2s; 0.1s before short windows]",
+    help="Warm-up after each server start; 2s or more is extended until the load is steady. A value must be in whole "
+    "seconds: 2s or 2.  [default: 2s; 0.1s before short windows]",
 )
 @click.option(
-    "--seed", type=click.IntRange(min=0), metavar="N", help="Random seed, stored with the results.  [default: random]"
+    "--seed", type=WholeNumber(min=0), metavar="N", help="Random seed, stored with the results.  [default: random]"
 )
 @click.option(
     "--results", type=click.Path(), metavar="DIR", help="New results folder.  [default: pgversus-results/TIME-ARMS]"
 )
 @shared_options
 def compare(**options: Any) -> int:
-    """Compare each further SERVER with the first one on the same workload.
+    """Compare every other SERVER with the first one on the same workload.
 
     SERVER is a version (17, 17.8), a bin directory or a connection URI. pgversus also builds servers from source: a
-    version with options (17+blocksize=16, 17+cassert, 17+cflags=-O3), a source tree, a commit (./postgres@REF), a
+    version with options (17+blocksize=16, 17+cassert, 17+cflags=-O3), a source tree, a commit (./postgres@REF), or a
     tarball. With a single SERVER, the values of --set are the arms. The same server twice is an A/A comparison.
 
     \b
@@ -179,6 +189,7 @@ def compare(**options: Any) -> int:
     """  # noqa: D301 - \b is the marker of click for lines that must not be joined
     check_options(options)
     comparison = comparison_of(options)
+    check_tables(comparison)
     results = _results_folder(options["results"], comparison)
     from pgversus.lab.resume import EarlierResults  # noqa: PLC0415 - `pgversus --help` does not need numpy
 

@@ -6,10 +6,12 @@ from shlex import join
 import click
 
 from pgversus.cli.compare import compare
+from pgversus.cli.options import HostlessCommand
 from pgversus.cli.output import write_error
 
 
 @click.command(
+    cls=HostlessCommand,
     short_help="Run a first comparison: a query that 17 plans better than 16.",
     context_settings={"ignore_unknown_options": True},
 )
@@ -18,7 +20,7 @@ def demo(options: tuple[str, ...]) -> int:
     """Compare PostgreSQL 16.12 and 17.8 on a query with a correlated IN subquery, in about a minute.
 
     PostgreSQL 17 turns the subquery into a join. pgversus fetches both servers, loads the same data into each, measures
-    them in turn, and shows the verdict and the plan that explains it. OPTIONS are those of compare, such as --json.
+    them in turn, and shows the verdict and the plan change. OPTIONS are those of compare, such as --json.
     """
     study = files("pgversus") / "library" / "planner-16-vs-17"
     setup, script = str(study / "correlated.sql"), str(study / "correlated_in.sql")

@@ -14,6 +14,7 @@ import click
 from pgversus.cli.cache import cache
 from pgversus.cli.compare import compare
 from pgversus.cli.demo import demo
+from pgversus.cli.hints import hint
 from pgversus.cli.output import detach, make_streams_safe, write_error
 from pgversus.cli.plans import plans
 from pgversus.cli.report import report
@@ -48,9 +49,9 @@ _EPILOG = """\b
 Exit codes:
   0    done, whatever the verdict
   1    a verdict named by --fail-on was reached
-  2    usage error
-  3    this host cannot run it
-  4    finished with failed trials
+  2    wrong usage, or data that differ or cannot be loaded
+  3    a server, a build or this host cannot be used
+  4    the workload failed, or finished with failed trials
   5    results cannot be read or written
   70   a bug in pgversus; a crash report is written
   130  interrupted
@@ -118,36 +119,14 @@ def _crash_report(error: Exception) -> str:
         return f"none, it could not be written ({reason.strerror})"
 
 
-_HINTS = {
-    flag: hint
-    for flags, hint in (
-        (
-            ("-T", "--time", "-t", "--transactions"),
-            "pgversus decides how long to run; see --budget, --window and --warmup",
-        ),
-        (("-P", "--progress"), "pgversus always shows its progress"),
-        (("-l", "--log"), "--keep-logs stores pgbench's transaction logs with the results"),
-        (("-r", "--report-per-command"), "run one comparison for each statement, with its own -f FILE"),
-        (("-C", "--connect"), "connections stay open; compare the cost of connecting with --command 'psql -c ...'"),
-        (("-v", "--vacuum-all"), "pgversus runs VACUUM (ANALYZE) on the data that it loads"),
-        (("-F", "--fillfactor", "-I", "--init-steps"), "create other tables with --setup FILE"),
-        (("--random-seed",), "--seed N"),
-        (
-            ("-h", "--host", "-p", "--port", "-U", "--username", "-d", "--dbname"),
-            "name the server by a connection URI: postgresql://HOST:PORT/DATABASE?user=USER",
-        ),
-    )
-    for flag in flags
-}
-"""Hints for options of pgbench and psql that compare does not accept."""
-
-
 def _usage(error: click.ClickException) -> StudyError:
-    option = getattr(error, "option_name", "") or ""
+    """Return the error with a hint; guesses at a similar option would contradict it."""
     context = getattr(error, "ctx", None)
     path = context.command_path if context else "pgversus"
-    hint = _HINTS.get(option) if path == "pgversus compare" else None
-    return StudyError(error.format_message(), slug="usage", where=path, to_do=hint or f"{path} --help")
+    option = getattr(error, "option_name", None) or ""
+    known = hint(option, path, frozenset(name for one in compare.params for name in one.opts))
+    words = error.message if known else error.format_message()
+    return StudyError(words, slug="usage", where=path, to_do=known or f"{path} --help")
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:

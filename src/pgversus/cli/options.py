@@ -1,7 +1,7 @@
 """Options that several commands share."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -112,19 +112,29 @@ _OPTIONS = (
 )
 
 
-class GroupedCommand(click.Command):
+class WholeNumber(click.IntRange):
+    """A whole number in a range, whose errors speak of an integer and not of an `integer range`."""
+
+    name = "integer"
+
+
+class HostlessCommand(click.Command):
+    """A command that refuses psql's `-h HOST`, which would print the help and exit with 0."""
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        """Raise NoSuchOption for -h with a value."""
+        if "-h" in args[:-1] or any(one.startswith("-h") and one != "-h" for one in args):
+            raise click.NoSuchOption("-h", ctx=context)
+        return super().parse_args(context, args)
+
+
+class GroupedCommand(HostlessCommand):
     """A command whose help shows its options in titled groups."""
 
     def __init__(self, *arguments: Any, groups: Mapping[str, Sequence[str]], **attributes: Any) -> None:
         """groups: parameter names by title, in help order; all other options follow under `Other`."""
         super().__init__(*arguments, **attributes)
         self.groups = groups
-
-    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
-        """Refuse psql's `-h HOST`, which would print the help and exit with 0."""
-        if "-h" in args[:-1] or any(one.startswith("-h") and one != "-h" for one in args):
-            raise click.NoSuchOption("-h", ctx=context)
-        return super().parse_args(context, args)
 
     def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the groups."""
@@ -141,6 +151,13 @@ ANSWER_GROUP = {
     "Answer": ("verbose", "quiet", "as_json", "output", "language", "fail_on", "no_plans", "sample_plans", "check_rows")
 }
 PROGRAMS_GROUP = {"Servers and programs": ("build_profile", "build_system", "pgbench_path", "run_as", "keep_logs")}
+
+
+def names_starting(
+    names: Callable[[], Iterable[str]],
+) -> Callable[[click.Context, click.Parameter, str], list[str]]:
+    """Return a function that completes what is typed to one of these names, which are read only then."""
+    return lambda _context, _parameter, typed: [name for name in names() if name.startswith(typed)]
 
 
 def shared_options(command: Command) -> Command:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pgversus.cli.options import LANGUAGE, OUTPUT, RUN_AS, build_options, with_requested_manner
+from pgversus.cli.options import LANGUAGE, OUTPUT, RUN_AS, HostlessCommand, build_options, with_requested_manner
 from pgversus.cli.output import read_stdin, read_text, write_answer
 from pgversus.cli.question import arms_options, variables_option
 from pgversus.errors import PlanError
@@ -26,7 +26,7 @@ _OF_FILES = ("names", "form", "as_json", "language", "output")
 _FORMATS = ("text", "markdown", "html")
 
 
-@click.command(short_help="Compare the plans of the same statements.")
+@click.command(cls=HostlessCommand, short_help="Compare the plans of the same statements.")
 @click.argument("names", nargs=-1, required=True, metavar="BASELINE CONTENDER...")
 @arms_options
 @variables_option("scripts")
@@ -60,8 +60,8 @@ def plans(names: tuple[str, ...], **options: Any) -> None:
         _check_options_of_files(options)
     if options["output"] is not None:
         check_output(Path(options["output"]))
+    answer = _of_files(names) if all(are_files) else _of_servers(names, options)
     with use_language(Language.ENGLISH if options["as_json"] else options["language"]):
-        answer = _of_files(names) if all(are_files) else _of_servers(names, options)
         content = _content(answer, "json" if options["as_json"] else options["form"])
     write_answer(content, options["output"], "")
 
@@ -75,13 +75,14 @@ def _check_options_of_files(options: dict[str, Any]) -> None:
 
 def _of_servers(names: "Sequence[str]", options: dict[str, Any]) -> "PlansAnswer":
     from pgversus.cli.progress import TerminalProgress  # noqa: PLC0415 - not for `--help`
-    from pgversus.cli.question import explained_comparison_of, study_of  # noqa: PLC0415 - the same
+    from pgversus.cli.question import check_tables, explained_comparison_of, study_of  # noqa: PLC0415 - the same
     from pgversus.host.identity import server_user  # noqa: PLC0415 - the same
     from pgversus.lab.run import compare_plans  # noqa: PLC0415 - the same
     from pgversus.postgres.client import fixed_client  # noqa: PLC0415 - the same
     from pgversus.report.terminal import SafeConsole  # noqa: PLC0415 - the same
 
     comparison = explained_comparison_of({**options, "servers": names})
+    check_tables(comparison)
     study = with_requested_manner(study_of(comparison), options)
     user = server_user(options["run_as"])
     with TerminalProgress(SafeConsole(stderr=True)) as progress:

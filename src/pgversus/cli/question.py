@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from pgversus.cli.options import Command, with_options
+from pgversus.cli.options import Command, WholeNumber, names_starting, with_options
 from pgversus.cli.output import read_text, setup_files
 from pgversus.errors import StudyError
 from pgversus.postgres.labels import labelled_server
@@ -18,10 +18,12 @@ from pgversus.study.comparison import Comparison, expand_arms, with_equal_bytes
 from pgversus.study.dataset import Dataset
 from pgversus.study.design import Design, DesignChoices, design_of
 from pgversus.study.metrics import JUDGED_BY_NAME
+from pgversus.study.servers import RunningServer
 from pgversus.study.settings import check_repeated_names, parse_setting
 from pgversus.study.steps import operation_name, program_step, statement_step, verifying_sql, with_own_names
 from pgversus.study.study import Context, Study, StudyKind
 from pgversus.study.workload import (
+    BUILTIN_SCRIPTS,
     LARGEST_INT,
     VARIABLE_NAME,
     Operation,
@@ -50,7 +52,7 @@ _ARMS = (
         "settings",
         multiple=True,
         metavar="NAME=V[,V...]",
-        help="Setting of all arms; with several values, the arms to compare.",
+        help="Setting for all arms; if several values are given, each value is an arm.",
     ),
     click.option(
         "--setup", multiple=True, metavar="FILE", help="SQL file that psql runs once on each arm; repeatable."
@@ -59,7 +61,7 @@ _ARMS = (
     click.option(
         "-s",
         "--scale",
-        type=click.IntRange(1, LARGEST_INT),
+        type=WholeNumber(min=1, max=LARGEST_INT),
         metavar="N",
         help="Scale factor for -i, and :scale in scripts.  [default: 1]",
     ),
@@ -84,6 +86,7 @@ _ARMS = (
         multiple=True,
         metavar="NAME[@W]",
         help="Built-in pgbench script, with an optional weight; repeatable.",
+        shell_complete=names_starting(lambda: BUILTIN_SCRIPTS),
     ),
     click.option("-S", "--select-only", is_flag=True, help="Same as -b select-only."),
     click.option("-N", "--skip-some-updates", is_flag=True, help="Same as -b simple-update."),
@@ -223,6 +226,22 @@ def _comparison(options: Mapping[str, Any], workload: Workload, dataset: Dataset
     return Comparison(arms=with_equal_bytes(arms), factors=factors, design=design)
 
 
+def check_tables(comparison: Comparison) -> None:
+    """Raise StudyError for a built-in script on a server that pgversus starts without any tables."""
+    for arm in comparison.arms:
+        builtins = [one.name for one in arm.workload.scripts if one.is_builtin] if arm.workload.has_plans else []
+        has_data = isinstance(arm.server, RunningServer) or not arm.dataset.is_empty
+        if builtins and not has_data:
+            raise StudyError(
+                "built-in scripts need pgbench's tables",
+                slug="study-no-tables",
+                where=f"{builtins[0]}, on {arm.label}",
+                found="neither -i nor --setup",
+                expected="data for a server that pgversus starts",
+                to_do="add -i, and -s N for more than 100,000 accounts",
+            )
+
+
 def study_of(comparison: Comparison) -> Study:
     """Return a study with this comparison as its only context."""
     return Study(
@@ -265,7 +284,7 @@ def _load(options: Mapping[str, Any]) -> PgbenchWorkload:
             where=click.get_current_context().command_path,
             found="none of -f, -b, -S, -N" + (", --operation, --command" if may_be_operation else ""),
             expected="one or more pgbench scripts" + (", or an operation" if may_be_operation else ""),
-            to_do="-b tpcb-like for pgbench's default transaction, -S for point lookups, -f FILE for your own script",
+            to_do="-i -b tpcb-like for pgbench's default transaction, -i -S for point lookups, -f FILE for a script",
         )
     clients = options.get("clients") or 1
     variables = tuple(parse_variable(text) for text in options["variables"])

@@ -6,14 +6,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from pgversus.cli.answer import measure, show_dry_run
-from pgversus.cli.options import ANSWER_GROUP, PROGRAMS_GROUP, GroupedCommand, check_options, shared_options
+from pgversus.cli.options import (
+    ANSWER_GROUP,
+    PROGRAMS_GROUP,
+    GroupedCommand,
+    WholeNumber,
+    check_options,
+    shared_options,
+)
 from pgversus.cli.output import write_error
 from pgversus.text.units import parse_duration
 
 if TYPE_CHECKING:
     from pgversus.lab.studies import OpenedStudy
+
+
+def complete_study(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Complete the name of a bundled study, or let the shell complete a path."""
+    from pgversus.lab.studies import bundled_names  # noqa: PLC0415 - not for `--help`
+
+    found = [CompletionItem(name) for name in bundled_names() if name.startswith(typed)]
+    return found or click.Path().shell_complete(context, parameter, typed)
 
 
 _GROUPS = {
@@ -28,17 +44,15 @@ _GROUPS = {
     groups=_GROUPS,
     short_help="Run a study file or a bundled study; run it again to resume.",
 )
-@click.argument("study_name", metavar="STUDY")
+@click.argument("study_name", metavar="STUDY", shell_complete=complete_study)
 @click.option("--profile", metavar="NAME", help="Profile of the study.  [default: quick, if it has one]")
 @click.option("--budget", metavar="TIME", help="Time limit for all blocks (90s, 15m, 2h).  [default: from the study]")
-@click.option(
-    "--seed", type=click.IntRange(min=0), metavar="N", help="Random seed.  [default: from the study, or random]"
-)
+@click.option("--seed", type=WholeNumber(min=0), metavar="N", help="Random seed.  [default: from the study, or random]")
 @click.option(
     "--trust",
     is_flag=True,
-    help="Allow the study file to run programs, connect to servers, build source and read files outside its folder, "
-    "without asking. --dry-run lists all of it.",
+    help="Without asking, allow the study file to run programs, connect to servers, build source and read files "
+    "outside its folder. --dry-run lists all of it.",
 )
 @click.option("--new", is_flag=True, help="Start again; earlier results are renamed, not deleted.")
 @click.option(

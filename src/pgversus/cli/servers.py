@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pgversus.cli.cache import remove_named
-from pgversus.cli.options import build_options, manner_of
+from pgversus.cli.options import build_options, manner_of, names_starting
 from pgversus.cli.output import pass_json_flag, write_out
 from pgversus.errors import ExitCode
 
@@ -40,7 +40,7 @@ def servers(context: click.Context, *, as_json: bool) -> None:
 @servers.command("list", short_help="List installed servers.")
 @_JSON
 def list_servers(*, as_json: bool) -> None:
-    """List version, origin, block size, compiler flags with build options, and size of each server."""
+    """List version, origin, block size, build options, compiler flags, and size of each server."""
     from pgversus.host.directories import open_cache  # noqa: PLC0415 - not for `--help`
     from pgversus.host.identity import server_user  # noqa: PLC0415 - the same
     from pgversus.lab.inventory import installed_servers  # noqa: PLC0415 - the same
@@ -71,7 +71,7 @@ def install(names: tuple[str, ...], **options: Any) -> None:
 @click.argument("names", nargs=-1, required=True, metavar="SERVER...")
 @build_options
 def build(names: tuple[str, ...], **options: Any) -> None:
-    """Build each SERVER from source in the cache: a version, a tree, a commit, a tarball, with or without options.
+    """Build each SERVER from source in the cache: a version, a tree, a commit, or a tarball, with or without options.
 
     \b
     pgversus servers build 17 17+blocksize=32
@@ -82,17 +82,27 @@ def build(names: tuple[str, ...], **options: Any) -> None:
     _provide([parse_to_build(name) for name in names], options)
 
 
+def _cached() -> list[str]:
+    from pgversus.host.directories import open_cache  # noqa: PLC0415 - not for `--help`
+    from pgversus.lab.inventory import named_builds  # noqa: PLC0415 - the same
+
+    return [build.name for build in named_builds(open_cache(), ())]
+
+
 @servers.command("remove", short_help="Remove servers from the cache.")
-@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=names_starting(_cached))
 def remove(names: tuple[str, ...]) -> None:
     """Remove the servers with these NAMEs, as `pgversus servers` lists them, unless a run is using them."""
-    from pgversus.records.inventory import CachedKind  # noqa: PLC0415 - not for `--help`
+    from pgversus.host.directories import open_cache  # noqa: PLC0415 - not for `--help`
+    from pgversus.lab.inventory import named_builds  # noqa: PLC0415 - the same
+    from pgversus.records.inventory import CachedKind  # noqa: PLC0415 - the same
 
+    named_builds(open_cache(), names)
     remove_named(names, {CachedKind.BUILD})
 
 
 @servers.command("verify", short_help="Verify that servers in the cache are unchanged.")
-@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=names_starting(_cached))
 def verify(names: tuple[str, ...]) -> int:
     """Verify the checksum of every file of the servers with these NAMEs, or of all servers, and that postgres runs.
 

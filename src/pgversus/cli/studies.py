@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from pgversus.cli.options import names_starting
 from pgversus.cli.output import write_out
 from pgversus.errors import HostError
 
@@ -23,6 +24,12 @@ def studies(context: click.Context) -> None:
         context.invoke(list_studies)
 
 
+def _bundled() -> list[str]:
+    from pgversus.lab.studies import bundled_names  # noqa: PLC0415 - not for `--help`
+
+    return bundled_names()
+
+
 @studies.command("list", short_help="List the bundled studies.")
 def list_studies() -> None:
     """List names, titles and profiles of the bundled studies."""
@@ -37,7 +44,7 @@ def list_studies() -> None:
 
 
 @studies.command(short_help="Copy a bundled study to a folder of your own.")
-@click.argument("name")
+@click.argument("name", shell_complete=names_starting(_bundled))
 @click.argument("folder", required=False, type=click.Path())
 def copy(name: str, folder: str | None) -> None:
     """Copy the study NAME with its SQL to FOLDER (default: ./NAME), to edit and run it there."""

@@ -66,6 +66,7 @@ def dry_run(
         study=possible,
         refused=_refused(possible),
         needs=needs_of(possible),
+        versions={name: f"{build.version}, {build.origin}" for name, build in here.builds.items() if build is not None},
         downloads=here.downloads,
         to_build=here.to_build,
         not_queried=not_queried,

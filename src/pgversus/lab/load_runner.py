@@ -5,7 +5,6 @@ own message, instead of in every block.
 """
 
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -30,6 +29,7 @@ from pgversus.study.comparison import CacheState, Comparison
 from pgversus.study.design import Design, WindowKind
 from pgversus.study.windows import FirstLoad, fit_windows, least_window_s
 from pgversus.text.units import AUTO
+from pgversus.workload.pgbench import with_missing_tables
 from pgversus.workload.pgbench_run import PgbenchLoad, run_window
 
 _PILOT_S = 1.0
@@ -55,11 +55,6 @@ class PilotResult:
     """Whether any server waited for its client to read a reply, because it exceeded what a socket holds."""
 
 
-_LACKS_TABLES = re.compile(r'relation "pgbench_(?:accounts|branches|history|tellers)" does not exist')
-_ADD_TABLES = (
-    "pgbench's tables were not created: add -i, and -s N for more than 100,000 accounts; in a study file, set scale in "
-    "[dataset]"
-)
 _FIX_SCRIPT = "this is pgbench's own message; fix the script, its data or its variables"
 
 
@@ -90,7 +85,7 @@ def run_pilot(arms: Sequence[ArmServer], loads: Sequence[PgbenchLoad], design: D
                 where=f"{load.workload.name}, on {server.arm.label}",
                 found=str(error),
                 expected="a load that runs without errors on every arm",
-                to_do=_ADD_TABLES if _LACKS_TABLES.search(str(error)) else _FIX_SCRIPT,
+                to_do=with_missing_tables(str(error), _FIX_SCRIPT),
             ) from error
         windows.append(window)
         replies_wait = replies_wait or (watch is not None and watch.found)

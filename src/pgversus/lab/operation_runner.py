@@ -28,6 +28,7 @@ from pgversus.study.design import Design
 from pgversus.study.windows import fit_operation
 from pgversus.study.workload import Operation
 from pgversus.workload.operation_run import OperationEnvironment, run_operation, verify
+from pgversus.workload.pgbench import with_missing_tables
 
 
 class Repetitions:
@@ -254,5 +255,5 @@ class OperationRunner:
                 where=where,
                 found=str(error),
                 expected="an operation that runs without errors on every arm and then passes its verification",
-                to_do="fix the operation, its preparation, or its verification",
+                to_do=with_missing_tables(str(error), "fix the operation, its preparation, or its verification"),
             ) from error

@@ -8,6 +8,7 @@ from functools import cache
 
 from pgversus.builds.model import Build
 from pgversus.errors import StudyError, StudyFileError
+from pgversus.postgres.labels import label_of_running
 from pgversus.postgres.session import Target, uri_target
 from pgversus.postgres.settings_check import SettingAnswer, accepts_sessions, ask_running_server
 from pgversus.study.comparison import BASELINE, Arm
@@ -85,12 +86,18 @@ def _problems(study: Study, answers: _Answers) -> Iterator[StudyError]:
                 if found is not None and found.value is None:
                     # For an unknown name the values do not matter.
                     key = setting.name, "" if found.is_unknown else setting.value, found.message
-                    refused.setdefault(key, _Refusal(name=setting.name, answer=found)).add(setting.value, arm.label)
+                    one = refused.setdefault(key, _Refusal(name=setting.name, answer=found))
+                    one.add(setting.value, _server_text(arm.server))
     for one in refused.values():
         others_have_it = one.answer.is_unknown and one.name in had
         if not (others_have_it and study.skips_missing_settings):
             yield one.error(others_have_it=others_have_it)
     yield from _same_levels(study, answers)
+
+
+def _server_text(server: ServerName) -> str:
+    """Return the name of a server, which several arms may share, without a password."""
+    return label_of_running(server) if isinstance(server, RunningServer) else str(server)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,10 @@
 """What a run of a study would do, without running it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pgversus.study.needs import Needs
+from pgversus.study.servers import ServerName
 from pgversus.study.study import Study
 
 
@@ -15,6 +17,8 @@ class DryRun:
     refused: tuple[str, ...]
     """Contexts that the run would not measure, with the reasons."""
     needs: Needs
+    versions: Mapping[ServerName, str]
+    """Version and origin of each server whose build is in the cache or was inspected."""
     downloads: tuple[str, ...]
     """Builds that are not in the cache yet."""
     to_build: tuple[str, ...]

@@ -1,14 +1,20 @@
 """Installed servers, the contents of the cache, and a dry run, as tables and JSON documents."""
 
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
 from pgversus.records.dry_run import DryRun
 from pgversus.records.inventory import CachedKind, CachedThing, InstalledServer
+from pgversus.report.methodology import load_command, window_length
+from pgversus.report.sentences import metric_text
+from pgversus.study.comparison import BASELINE, Comparison
+from pgversus.study.design import Design, WindowKind
 from pgversus.study.host_access import HostAccess
 from pgversus.study.needs import Needs
-from pgversus.study.study import Study
+from pgversus.study.servers import Release, RunningServer, ServerName, released_version
+from pgversus.study.study import Study, StudyKind
+from pgversus.study.workload import PgbenchWorkload
 from pgversus.text.redaction import message_without_secrets, visible
 from pgversus.text.units import count, duration, percent, size
 
@@ -107,6 +113,7 @@ def dry_run_text(found: DryRun, *, access: HostAccess | None = None, with_plans:
             ]
         ),
         *_left_out(study),
+        *(_comparison(study.contexts[0].comparison, found) if study.kind is StudyKind.COMPARISON else []),
         f"trials: {needs.least_trials} or more",
         f"downloads: {', '.join(found.downloads) if found.downloads else _no_downloads(to_build)}",
         *([f"builds: {', '.join(to_build)} (several minutes each, on all processors)"] if to_build else []),
@@ -134,6 +141,52 @@ def dry_run_text(found: DryRun, *, access: HostAccess | None = None, with_plans:
 def _first(lines: Sequence[str]) -> list[str]:
     more = [f"... and {len(lines) - _MOST_SHOWN} more"] if len(lines) > _MOST_SHOWN else []
     return [f"  {line}" for line in (*lines[:_MOST_SHOWN], *more)]
+
+
+def _comparison(comparison: Comparison, found: DryRun) -> Iterator[str]:
+    """Yield what is measured and how, for a comparison from the command line."""
+    for arm in comparison.arms:
+        role = "baseline" if arm.index == BASELINE else "contender"
+        yield f"{role}: {arm.label} ({_version_text(arm.server, found)})"
+    workload, design = comparison.workload, comparison.design
+    if isinstance(workload, PgbenchWorkload):
+        # A length that is yet to be fitted is not shown.
+        known = design if design.window_is_given else replace(design, window_kind=WindowKind.SLICE)
+        yield f"load: {load_command(workload, known)} ({count(workload.clients, 'client')})"
+    else:
+        yield f"operation: {workload.name}"
+    yield f"design: {', '.join(_design(design, is_load=isinstance(workload, PgbenchWorkload)))}"
+
+
+def _version_text(server: ServerName, found: DryRun) -> str:
+    if isinstance(server, RunningServer):
+        return "external server"
+    if server in found.versions:
+        return found.versions[server]
+    if str(server) in found.to_build:
+        return "to be built from source"
+    # As in DryRun.downloads: `zonky 17.8`.
+    for family, version in (one.split(" ", 1) for one in found.downloads if not one.startswith("source ")):
+        release = released_version(version)
+        if isinstance(server, Release) and release is not None and server.admits(release):
+            return f"{version}, {family}, to be downloaded"
+    return "not known before the run"
+
+
+def _design(design: Design, *, is_load: bool) -> Iterator[str]:
+    yield metric_text(design.metric)
+    yield f"margin ±{percent(design.margin)}"
+    if design.precision is not None:
+        yield f"precision ±{percent(design.precision)}"
+    if is_load:
+        rounds = count(design.rounds, "window") if design.rounds_are_given else "windows"
+        length = window_length(design) if design.window_is_given else "a length fitted to the load"
+        yield f"{rounds} of {length} per arm and block"
+    else:
+        yield "one operation on a fresh copy per arm and block"
+    least = design.stopping_rule.first_look
+    yield f"{least} blocks" if design.fixed_blocks is not None else f"{least} to {design.max_blocks} blocks"
+    yield f"seed {design.seed}"
 
 
 def _afterwards(study: Study, needs: Needs) -> list[str]:

@@ -185,10 +185,10 @@ class DesignChoices:
     """Drawn at random by the caller if the user gave none."""
 
     @property
-    def has_two_stopping_rules(self) -> bool:
-        """Whether the number of blocks is fixed, but something else is to end the measurement as well."""
-        others = (self.budget_s, self.max_blocks, self.precision)
-        return self.fixed_blocks is not None and any(other is not None for other in others)
+    def other_stopping_rules(self) -> list[str]:
+        """Names of options that are to end the measurement although the number of blocks is fixed."""
+        others = {"budget": self.budget_s, "max_blocks": self.max_blocks, "precision": self.precision}
+        return [name for name, value in others.items() if value is not None and self.fixed_blocks is not None]
 
 
 def design_of(choices: DesignChoices, *, is_open_loop: bool = False, is_operation: bool = False) -> Design:
@@ -271,12 +271,13 @@ def _check_windows(choices: DesignChoices) -> None:
 
 
 def _check_stopping_rule(choices: DesignChoices) -> None:
-    if choices.has_two_stopping_rules:
+    if choices.other_stopping_rules:
+        given = [f"--{name.replace('_', '-')}" for name in choices.other_stopping_rules]
         raise StudyError(
             "--blocks fixes the number of blocks, so neither a limit nor a precision can end the measurement",
             slug="study-two-designs",
-            where="--blocks with --budget, --max-blocks or --precision",
-            found="both",
-            expected="one of them",
+            where=f"--blocks with {' and '.join(given)}",
+            found=f"--blocks {choices.fixed_blocks} and {' and '.join(given)}",
+            expected=f"--blocks alone, or {' and '.join(given)} without --blocks",
             to_do="remove --blocks to stop as soon as the answer is known",
         )

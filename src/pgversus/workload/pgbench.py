@@ -61,6 +61,19 @@ def command(
     ]
 
 
+_LACKS_TABLES = re.compile(r'relation "pgbench_(?:accounts|branches|history|tellers)" does not exist')
+
+
+def with_missing_tables(words: str, to_do: str) -> str:
+    """Return what to do about an error: create pgbench's tables if they are missing, otherwise `to_do`."""
+    if not _LACKS_TABLES.search(words):
+        return to_do
+    return (
+        "pgbench's tables were not created: add -i, and -s N for more than 100,000 accounts; in a study file, set "
+        "scale in [dataset]"
+    )
+
+
 def initialize_command(*, pgbench: Path, conninfo: str, scale: int) -> list[str]:
     """Return the argument list that creates pgbench's tables.
 

@@ -20,7 +20,7 @@ from pgversus.postgres.session import Target
 from pgversus.records.plans import Statement
 from pgversus.study.workload import PgbenchWorkload, QueryMode, Script
 from pgversus.text.sql import QUOTE, Quotes, without_comments
-from pgversus.workload.pgbench import stderr_text
+from pgversus.workload.pgbench import stderr_text, with_missing_tables
 
 _SENT_LINE = re.compile(r"^pgbench: (?:debug: )?client \d+ (sending|\w+)\b ?", re.MULTILINE)
 _SENDING = "sending"
@@ -218,13 +218,16 @@ def _recorded(
         ends_with_us=True,
     )
     if not finished.succeeded:
+        found = stderr_text(finished.stderr) or f"pgbench exited with code {finished.exit_code}"
         raise WorkloadError(
             "a script cannot be run in one transaction to capture its statements",
             slug="workload-statements-unknown",
             where=script.name,
-            found=stderr_text(finished.stderr) or f"pgbench exited with code {finished.exit_code}",
+            found=found,
             expected="statements that can be rolled back",
-            to_do="fix the script, its data or its variables according to this message of pgbench",
+            to_do=with_missing_tables(
+                found, "fix the script, its data or its variables according to this message of pgbench"
+            ),
         )
     return finished.stderr
 

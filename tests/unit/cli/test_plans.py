@@ -8,8 +8,10 @@ import pytest
 from click import UsageError
 from click.testing import CliRunner, Result
 
+from pgversus.answers.plans import PlansAnswer
 from pgversus.cli.main import pgversus
 from pgversus.errors import HostError, PlanError, StudyError
+from pgversus.text.translation import _
 from tests.unit.plans.raw import node, scan
 
 OLD = node("Sort", scan("t", Shared_Hit_Blocks=10), Sort_Key=["t.a"], Actual_Total_Time=9.0)
@@ -193,3 +195,15 @@ def test_standard_input_that_is_not_text_is_reported() -> None:
     found = CliRunner().invoke(pgversus, ["plans", "old.json", "-"], input=b"\xff\xfe\x00", standalone_mode=False)
     assert isinstance(found.exception, StudyError)
     assert found.exception.slug == "study-script-encoding"
+
+
+def test_only_the_report_is_translated(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[str] = []
+
+    def of_files(_names: object) -> PlansAnswer:
+        found.append(_("none"))
+        return PlansAnswer(compared=())
+
+    monkeypatch.setattr("pgversus.cli.plans._of_files", of_files)
+    assert typed("old.json", "new.json", "--lang", "ja").exit_code == 0
+    assert found == ["none"]

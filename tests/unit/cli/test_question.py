@@ -5,7 +5,8 @@ import click
 import pytest
 
 from pgversus.cli.compare import compare
-from pgversus.cli.question import comparison_of
+from pgversus.cli.main import run
+from pgversus.cli.question import check_tables, comparison_of
 from pgversus.errors import StudyError
 from pgversus.study.comparison import Comparison
 from pgversus.study.metrics import JUDGED_BY_NAME, Metric
@@ -52,7 +53,30 @@ def test_there_is_no_default_workload(flags: tuple[str, ...]) -> None:
         comparison_of(context.params)
     assert (caught.value.slug, caught.value.where) == ("study-no-workload", "compare")
     assert "--operation" in caught.value.found
-    assert "-b tpcb-like" in caught.value.to_do
+    assert "-i -b tpcb-like" in caught.value.to_do
+
+
+@pytest.mark.parametrize("server", ["17", "postgresql://h/d"])
+def test_builtin_scripts_need_tables_on_servers_that_are_started(server: str, tmp_path: Path) -> None:
+    setup = tmp_path / "s.sql"
+    setup.touch()
+    with pytest.raises(StudyError) as caught:
+        check_tables(requested("16", server, "-S"))
+    assert caught.value.slug == "study-no-tables"
+    assert "add -i" in caught.value.to_do
+    script = tmp_path / "q.sql"
+    script.write_text("SELECT 1;\n")
+    for data in (("-i", "-S"), ("--setup", str(setup), "-S"), ("-f", str(script)), OPERATION):
+        check_tables(requested("16", server, *data))
+    check_tables(requested("postgresql://h/d", "postgresql://h/e", "-S"))
+
+
+@pytest.mark.parametrize("command", ["compare", "plans"])
+def test_a_command_without_pgbenchs_tables_is_refused_before_it_does_anything(
+    command: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert run([command, "16", "17", "-S", *(["--dry-run"] if command == "compare" else [])]) == 2
+    assert "error[study-no-tables]" in capfd.readouterr().err
 
 
 def test_clients_and_threads_have_their_own_names_besides_those_of_pgbench() -> None:
@@ -132,7 +156,7 @@ def test_a_fixed_number_of_blocks_excludes_limits_and_a_precision() -> None:
     assert refused("16", "17", "--blocks", "12", "--budget", "5m").slug == "study-two-designs"
     assert refused("16", "17", "--blocks", "12", "--max-blocks", "20").slug == "study-two-designs"
     both = refused("16", "17", "--blocks", "12", "--precision", "3%")
-    assert (both.slug, both.where) == ("study-two-designs", "--blocks with --budget, --max-blocks or --precision")
+    assert (both.slug, both.where) == ("study-two-designs", "--blocks with --precision")
 
 
 def test_a_window_is_a_whole_number_of_seconds() -> None:

@@ -91,6 +91,13 @@ def test_an_unknown_name_is_not_verified() -> None:
 
 
 @pytest.mark.usefixtures("cache")
+def test_removing_an_unknown_server_points_to_the_list_of_servers() -> None:
+    error = typed("remove", "zonky-17.9").exception
+    assert isinstance(error, StudyError)
+    assert (error.where, error.to_do) == ("pgversus servers", "did you mean zonky-17.8?")
+
+
+@pytest.mark.usefixtures("cache")
 def test_only_named_servers_are_removed() -> None:
     ended = typed("remove", "zonky-17.8")
     assert ended.stdout.startswith("removed zonky-17.8, ")

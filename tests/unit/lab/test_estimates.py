@@ -23,7 +23,9 @@ from pgversus.report.inventory import dry_run_text
 from pgversus.store.writing import Results
 from pgversus.study.design import Design
 from pgversus.study.metrics import Metric
-from pgversus.study.study import Study
+from pgversus.study.servers import Release, RunningServer, ServerName
+from pgversus.study.study import Study, StudyKind
+from pgversus.study.workload import PgbenchWorkload, Script
 from tests.unit.postgres.listening import listening
 
 # Accepts the settings that are listed in a file next to it.
@@ -92,6 +94,37 @@ def test_treatments_that_a_local_server_does_not_support_are_not_counted(study: 
     assert "1 comparison, 2 treatments, 1 verdict" in text
     assert "skipped: 2 treatments" in text
     assert not (tmp_path / "r").exists()
+
+
+def test_a_dry_run_of_a_comparison_names_servers_load_and_design(study: Study, tmp_path: Path) -> None:
+    load = PgbenchWorkload(scripts=(Script(name="select-only"),), clients=4, threads=2)
+    servers: tuple[ServerName, ...] = (
+        Release(major=16, minor=None),
+        Release(major=17, minor=8),
+        RunningServer(uri="postgresql://h/d"),
+    )
+    first = study.contexts[0].comparison
+    arms = tuple(
+        replace(first.baseline, index=index, label=str(index), server=server, workload=load)
+        for index, server in enumerate(servers)
+    )
+    one = replace(study.contexts[0], comparison=replace(first, arms=arms), levels=())
+    found = replace(
+        requested(study, tmp_path),
+        study=replace(study, contexts=(one,), kind=StudyKind.COMPARISON),
+        versions={servers[1]: "17.8, wheel"},
+        downloads=("zonky 16.15",),
+    )
+    lines = dry_run_text(found).splitlines()
+    assert lines[2:5] == [
+        "baseline: 0 (16.15, zonky, to be downloaded)",
+        "contender: 1 (17.8, wheel)",
+        "contender: 2 (external server)",
+    ]
+    assert lines[5].startswith("load: pgbench -n -c 4 -j 2 ")
+    assert lines[5].endswith(" -b select-only (4 clients)")
+    assert lines[6].startswith("design: tps, margin ±2.0 %, windows of a length fitted to the load per arm and block, ")
+    assert not [line for line in dry_run_text(replace(found, study=study)).splitlines() if line.startswith("load:")]
 
 
 def test_servers_to_be_built_are_listed(study: Study, tmp_path: Path) -> None:

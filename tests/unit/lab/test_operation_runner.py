@@ -6,7 +6,9 @@ from typing import Any, cast
 import pytest
 
 from pgversus.engine.testbed import TrialFailedError
-from pgversus.lab.operation_runner import OperationTrialRunner, Repetitions
+from pgversus.errors import WorkloadError
+from pgversus.lab.operation_runner import OperationRunner, OperationTrialRunner, Repetitions
+from pgversus.study.design import Design
 
 
 class Pretended:
@@ -74,3 +76,15 @@ def test_a_server_that_fails_to_start_for_a_repetition_fails_in_its_own_turn() -
     trial_runner.measure(1, 1, "")
     with pytest.raises(TrialFailedError):
         trial_runner.measure(0, 1, "")
+
+
+def test_an_operation_on_missing_tables_of_pgbench_is_advised_to_create_them() -> None:
+    def run(*_arguments: object, **_options: object) -> None:
+        raise TrialFailedError('ERROR:  relation "pgbench_accounts" does not exist')
+
+    arm = SimpleNamespace(label="17.8", workload=SimpleNamespace(name="vacuum"))
+    servers = SimpleNamespace(servers=[SimpleNamespace(arm=arm)])
+    first = OperationRunner(cast("Repetitions", SimpleNamespace(run=run, servers=servers)), Design(), patience_s=60.0)
+    with pytest.raises(WorkloadError) as caught:
+        first.try_out()
+    assert "add -i" in caught.value.to_do

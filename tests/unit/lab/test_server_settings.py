@@ -72,8 +72,8 @@ def test_all_refusals_are_reported_together_with_the_servers_messages() -> None:
     with pytest.raises(StudyFileError) as caught:
         with_possible_settings(requested, Servers())
     assert [(problem.where, problem.found) for problem in caught.value.problems] == [
-        ("work_mem = 1kB, on arm0, arm1", "1 kB is outside the valid range"),
-        ("io_combine_limit = 8, on arm0", UNKNOWN),
+        ("work_mem = 1kB, on 16.12, 17.8", "1 kB is outside the valid range"),
+        ("io_combine_limit = 8, on 16.12", UNKNOWN),
     ]
 
 
@@ -84,7 +84,7 @@ def test_a_setting_that_no_server_has_is_refused_once_even_if_missing_ones_are_s
         with pytest.raises(StudyError) as caught:
             with_possible_settings(requested, Servers())
         assert caught.value.slug == "study-setting-refused"
-        assert caught.value.where == "io_combine_limit = 0, 1, 2, on arm0, arm1, arm2"
+        assert caught.value.where == "io_combine_limit = 0, 1, 2, on 16.12"
         assert caught.value.to_do == "did you mean io_method?"
 
 

@@ -14,6 +14,7 @@ from pgversus.workload.pgbench import (
     initialize_command,
     parse_summary,
     stderr_text,
+    with_missing_tables,
 )
 from tests.builders import DATA
 
@@ -220,3 +221,9 @@ def test_many_errors_are_reduced_to_the_first() -> None:
 def test_without_error_lines_the_last_lines_are_returned() -> None:
     assert stderr_text("1\n\n2\n3\n4\n5\n6\n7\n") == "2\n3\n4\n5\n6\n7"
     assert stderr_text("") == ""
+
+
+def test_missing_tables_of_pgbench_are_to_be_created() -> None:
+    words = 'ERROR:  relation "pgbench_accounts" does not exist'
+    assert with_missing_tables(words, "fix it").startswith("pgbench's tables were not created: add -i")
+    assert with_missing_tables('ERROR:  relation "accounts" does not exist', "fix it") == "fix it"

@@ -50,13 +50,13 @@ def choices_of(table: schema.DesignTable | None, problems: Problems, *, seed: in
         pin=quantity(("design", "pin"), table.pin, parse_pin, problems),
         seed=seed if table.seed is None else table.seed,
     )
-    if not choices.has_two_stopping_rules:
+    if not choices.other_stopping_rules:
         return choices
     error = StudyError(
         "blocks fixes the number of blocks, so neither a limit nor a precision can end the measurement",
         slug="study-two-designs",
-        found="blocks with budget, max_blocks or precision",
-        expected="one of them",
+        found=f"blocks with {' and '.join(choices.other_stopping_rules)}",
+        expected=f"blocks alone, or {' and '.join(choices.other_stopping_rules)} without blocks",
         to_do="remove blocks to stop as soon as the answer is known",
     )
     problems.add(("design", "blocks"), error)

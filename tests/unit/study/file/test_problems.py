@@ -280,14 +280,14 @@ def test_a_repeated_key_has_its_own_remedy() -> None:
             f'{SHORT}[design]\nblocks = 5\nbudget = "5m"\n',
             "study-two-designs",
             "line 7, [design] blocks",
-            "blocks with budget, max_blocks or precision",
+            "blocks with budget",
             "remove blocks to stop as soon as the answer is known",
         ),
         (
             f'{SHORT}[design]\nblocks = 5\nprecision = "3%"\n',
             "study-two-designs",
             "line 7, [design] blocks",
-            "blocks with budget, max_blocks or precision",
+            "blocks with precision",
             "remove blocks to stop as soon as the answer is known",
         ),
         (
