@@ -51,7 +51,7 @@ def main() -> None:
     for k in COMPARISONS:
         alpha = ALPHA / k
         levels = [float(np.quantile(by_cap[cap], alpha)) for cap in CAPS]
-        # Error of a quantile: sqrt(alpha (1 - alpha) / N) over the density, estimated from a neighbouring quantile.
+        # Error of a quantile: sqrt(alpha (1 - alpha) / N) over the density, estimated from a neighboring quantile.
         spread = float(np.quantile(by_cap[CAPS[-1]], alpha * 1.05)) - levels[-1]
         error = np.sqrt(alpha / arguments.studies) * spread / (alpha * 0.05)
         print(f"{k:<5}" + "".join(f"{level:12.3g}" for level in levels) + f"   {error:.1g}")

@@ -132,7 +132,7 @@ def _print_simulated(seconds: float) -> None:
 
 
 def _simulated(name: str, seconds: float) -> Floats:
-    """Return the standard deviations of neighbours and quads over many records of a host, shape (windows, 2)."""
+    """Return the standard deviations of neighbors and quads over many records of a host, shape (windows, 2)."""
     variances = np.zeros((len(WINDOWS_S), 2))
     for seed in range(_SIMULATED_RECORDS):
         times, work = HostSpeed(np.random.default_rng([seed, 1]), HOSTS[name]).record(seconds)

@@ -1,8 +1,11 @@
 """The documents match the code."""
 
+import ast
 import re
 from collections import Counter
 from pathlib import Path
+
+import pytest
 
 from pgversus.answers.answer import OTHER_ORDER, OTHER_ROWS, Caveat, Severity
 from pgversus.report.caveats import SENTENCES
@@ -10,6 +13,14 @@ from pgversus.report.caveats import SENTENCES
 ROOT = Path(__file__).parents[2]
 SOURCE = "\n".join(path.read_text() for path in sorted((ROOT / "src").rglob("*.py")))
 MESSAGES = (ROOT / "docs" / "messages.md").read_text()
+IDENTIFIERS = {
+    f" {' '.join(re.findall('[A-Z]?[a-z]+|[A-Z]+(?![a-z])', name)).lower()} "
+    for path in (ROOT / "src").rglob("*.py")
+    for node in ast.walk(ast.parse(path.read_text()))
+    for field in ("name", "id", "attr", "arg")
+    if isinstance(name := getattr(node, field, None), str)
+}
+"""The words of every identifier, each between spaces."""
 DOMAIN = ("answers", "data", "engine", "plans", "records", "stats", "store", "study", "workload")
 EVERYDAY = frozenset(
     {
@@ -84,9 +95,20 @@ def test_the_glossary_has_every_term_of_the_code_and_no_other() -> None:
         if not {word, word.removesuffix("s"), word.removesuffix("s").removesuffix("e")} & (words | EVERYDAY)
     }
     assert unknown == set(), "explain them in docs/glossary.md"
-    used = " ".join(re.findall("[A-Z]?[a-z]+", SOURCE)).lower()
     bare = (re.sub(r" \(.*\)| of a plan", "", term) for term in terms)
-    assert [term for term in bare if term.lower() not in used] == []
+    assert [term for term in bare if not is_in_code(term.lower())] == []
+
+
+def is_in_code(term: str) -> bool:
+    """Return whether an identifier contains the words of a term one after the other, in the singular or plural."""
+    forms = (term, f"{term}s", re.sub("y$", "ies", term))
+    return any(f" {form} " in identifier for form in forms for identifier in IDENTIFIERS)
+
+
+@pytest.mark.parametrize("term", ["car", "corn", "era", "lean", "replica"])
+def test_parts_of_words_and_texts_are_no_terms_of_the_code(term: str) -> None:
+    assert term in SOURCE.lower()
+    assert not is_in_code(term)
 
 
 def test_every_package_is_on_the_architecture_page() -> None:

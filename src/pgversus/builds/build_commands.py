@@ -177,7 +177,7 @@ def _with_meson(
             f"--prefix={PREFIX}",
             # The default depends on the distribution.
             "--libdir=lib",
-            # The optimisation level of configure: buildtype release would be -O3.
+            # The optimization level of configure: buildtype release would be -O3.
             *_optimization_of_meson(options),
             "-Dauto_features=disabled",
             "-Drpath=false",

@@ -78,7 +78,7 @@ class Steps:
 
 
 def first_error(lines: Iterable[str]) -> str:
-    """Return the first root cause with its context lines; the last line if no error is recognised."""
+    """Return the first root cause with its context lines; the last line if no error is recognized."""
     kept = [line.rstrip() for line in lines]
     for cause in _CAUSES:
         for index, line in enumerate(kept):

@@ -116,7 +116,7 @@ def _apt(arguments: Sequence[str], directory: Path) -> str:
 
 
 def _environment() -> dict[str, str]:
-    # apt honours these by default.
+    # apt honors these by default.
     proxies = {name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")}
     return {**CLEAN_ENVIRONMENT, **proxies, "PATH": "/usr/local/sbin:/usr/sbin:/usr/local/bin:/usr/bin:/sbin:/bin"}
 

@@ -59,16 +59,16 @@ def detach(stream: TextIO) -> None:
 
 
 class Rendered(str):
-    """Output of rich, whose only control sequences are colours."""
+    """Output of rich, whose only control sequences are colors."""
 
     __slots__ = ()
 
 
 def rendered(print_to: Callable[["Console", int | None], None], output: str | None = None) -> Rendered:
-    """Return the output of rich, with colours if standard output is a terminal.
+    """Return the output of rich, with colors if standard output is a terminal.
 
     print_to: receives a console on which no table is cut, and the columns of the terminal, or None for a pipe.
-    output: the output file, if any; it has no colours.
+    output: the output file, if any; it has no colors.
 
     The text is collected in memory, because rich would end the process if standard output could not be written.
     """

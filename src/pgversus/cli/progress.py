@@ -108,7 +108,7 @@ class TerminalProgress(Progress):
         self._console = console
         self._language = language
         self._clock = clock
-        # A build log may force colours, but nothing in it can be redrawn.
+        # A build log may force colors, but nothing in it can be redrawn.
         is_forced = "FORCE_COLOR" in os.environ and not console.file.isatty()
         self._is_live = console.is_terminal and console.is_interactive and not is_forced
         self._spell = spelling(console.encoding)

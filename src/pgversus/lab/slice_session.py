@@ -81,7 +81,7 @@ _LONGEST_RUN_S = "100000"
 _CONNECT_POLL_S = 0.002
 _CONNECT_TIMEOUT_S, _NEXT_CLIENT_S = 60.0, 5.0
 _CLOCK_SUSPECT_S = 1.0
-# Without a new client for this long, the clock may have been set: sessions are recognised by when they began.
+# Without a new client for this long, the clock may have been set: sessions are recognized by when they began.
 _FIRST_LOAD_S = 0.01
 # After connecting: the first transactions, which fill the caches of a session.
 _CLOCK_READINGS = 5

@@ -108,7 +108,7 @@ def memory_candidates(contender: Mapping[str, PlannerSetting], *, is_less: bool)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementName:
-    """The parts by which a reader recognises a statement; report/plans.py words them."""
+    """The parts by which a reader recognizes a statement; report/plans.py words them."""
 
     script: str = ""
     """Empty for a plan from a file."""

@@ -129,8 +129,8 @@ def _equivalent(answer: Answer, result: ContenderResult, *, as_factors: bool) ->
     design = answer.comparison.design
     shown = change_texts(result.ratios[design.metric], as_factors=as_factors)
     body = _(
-        "No difference that matters between {contender} and {baseline}: {metric} {low} to {high}, within ±{margin} "
-        "({confidence} CI). {effort}.",
+        "No difference that matters between {contender} and {baseline}: {metric} {low} to {high} ({confidence} CI), "
+        "within the margin of ±{margin}. {effort}.",
         low=shown.low,
         high=shown.high,
         margin=percent(design.margin),

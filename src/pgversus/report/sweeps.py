@@ -1,6 +1,6 @@
 """Numeric levels: a metric as lines over them, and as a map of two factors.
 
-Every renderer shows these texts, and charts are drawn from them. If colours are available, a map is coloured by ratio.
+Every renderer shows these texts, and charts are drawn from them. If colors are available, a map is colored by ratio.
 """
 
 import math
@@ -215,7 +215,7 @@ def _found(found: Plateau, known: list[int], label: dict[int, str], margin: str)
 
 
 def _runs(arms: Sequence[int], known: list[int], label: dict[int, str]) -> Iterator[str]:
-    """Yield these levels, three or more neighbours as a range: `4MB`, `64MB to 1GB`."""
+    """Yield these levels, three or more neighbors as a range: `4MB`, `64MB to 1GB`."""
     for is_in, group in groupby(known, key=lambda arm: arm in arms):
         run = [label[arm] for arm in group]
         if is_in and len(run) >= FEWEST_LEVELS:
@@ -301,7 +301,7 @@ def heat_colour(cell: HeatCell) -> str:
     """Return `#rrggbb` for a significant difference, green for faster and red for slower; otherwise empty."""
     if cell.verdict not in (Verdict.FASTER, Verdict.SLOWER):
         return ""
-    # Full colour at twice or half the speed.
+    # Full color at twice or half the speed.
     pale = round(220 * (1 - min(1.0, abs(cell.heat) / math.log(2))))
     return f"#{pale:02x}dc{pale:02x}" if cell.heat > 0 else f"#dc{pale:02x}{pale:02x}"
 

@@ -72,7 +72,7 @@ WIDEST = 10_000
 
 
 def print_answer(answer: Answer, console: Console, columns: int | None = None) -> None:
-    """Print the whole answer; the console decides about colours.
+    """Print the whole answer; the console decides about colors.
 
     console: as wide as WIDEST. columns: of the actual terminal; None for a pipe.
     """
@@ -294,7 +294,7 @@ def _parts_of_study(page: StudyPage) -> list[RenderableType]:
 
 
 def _heat_table(found: HeatMap) -> Table:
-    """Return a table whose cells are coloured by ratio if they show a difference."""
+    """Return a table whose cells are colored by ratio if they show a difference."""
     shown = terminal_table(found.title, *found.columns)
     for place, cells in found.rows:
         shown.add_row(Text(place), *(_heat_cell(cell) for cell in cells))

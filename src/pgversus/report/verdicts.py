@@ -82,7 +82,7 @@ SIGNS = {
     Verdict.UNDECIDED: "?",
     Verdict.INVALID: "!",
 }
-"""Symbol of each verdict, so that colour never carries information alone."""
+"""Symbol of each verdict, so that color never carries information alone."""
 MARKS = {verdict: SIGNS[verdict] for verdict in (Verdict.EQUIVALENT, Verdict.UNDECIDED, Verdict.INVALID)}
 """Shown instead of a change if none is claimed."""
 

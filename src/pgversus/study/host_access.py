@@ -1,6 +1,6 @@
 """A study's use of the host beyond its own servers and data: programs, connections, builds, files. Pure.
 
-Only what is explicit in the study and its files is recognised. SQL that is assembled at run time, and functions and
+Only what is explicit in the study and its files is recognized. SQL that is assembled at run time, and functions and
 extensions that reach outside, look like any other SQL.
 """
 

@@ -98,7 +98,7 @@ _Family = list[Context]
 def parts_of(contexts: Sequence[Context], most_bytes: float = MOST_AT_ONCE_BYTES) -> list[list[Context]]:
     """Split contexts into parts, in order: one part if all data fit, none without contexts.
 
-    Contexts that share data are in the same part, and those that start with the same loaded data are neighbours.
+    Contexts that share data are in the same part, and those that start with the same loaded data are neighbors.
     The result depends on the study alone, so that a resumed study has the same parts.
     """
     if disk_bytes(contexts) <= most_bytes:

@@ -1,6 +1,7 @@
 """`pgversus report`: accepted numbers of results and combinations of options."""
 
 import gc
+import json
 import os
 import re
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from pgversus.cli.compare import compare
 from pgversus.cli.report import report, unchanged_text
 from pgversus.errors import StoreError
 from pgversus.host.files import file_sha256
@@ -61,6 +63,16 @@ def test_two_results_are_shown_side_by_side_in_every_format(two: tuple[str, str]
         ended = ran(*two, "--format", form, "--lang", "en")
         assert ended.exit_code == 0
         assert expected in ended.stdout, form
+
+
+def test_the_document_of_compare_is_that_of_the_report(two: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pgversus.lab.run.run_study", lambda *_arguments: None)
+    monkeypatch.setattr("pgversus.postgres.client.fixed_client", lambda _user: None)
+    words = ["16", "17", "-i", "-S", "--json", "--results", two[0]]
+    after_the_run = CliRunner().invoke(compare, words, standalone_mode=False)
+    assert after_the_run.stdout == ran(two[0], "--format", "json").stdout
+    assert after_the_run.stdout == ran(two[0], "--json").stdout
+    assert json.loads(after_the_run.stdout)["verdicts"]
 
 
 def test_three_results_are_rejected(two: tuple[str, str]) -> None:

@@ -155,7 +155,7 @@ def test_an_unknown_size_over_many_powers_of_ten_is_stated() -> None:
 def test_equivalent_states_the_margin_and_the_interval() -> None:
     text = sentence(cases.equivalent())
     assert text.startswith("No difference that matters between 17.8 and 16.12: tps ")
-    assert "within ±2.0 % (95 % CI)" in text
+    assert " (95 % CI), within the margin of ±2.0 %." in text
 
 
 def test_undecided_states_the_excluded_size_and_the_blocks_needed() -> None:

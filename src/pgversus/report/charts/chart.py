@@ -24,7 +24,7 @@ class Chart:
     description: str
     """Description of the chart and how to read it, for readers who cannot see it."""
     specification: dict[str, Any]
-    """In Vega-Lite, as wide as its container; colours are names from the theme (theme.py)."""
+    """In Vega-Lite, as wide as its container; colors are names from the theme (theme.py)."""
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     """The plotted numbers, as text."""

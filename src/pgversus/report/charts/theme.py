@@ -1,7 +1,7 @@
-"""Colours and marks of charts and pages, distinguishable with any colour vision, light or dark, and in black and white.
+"""Colors and marks of charts and pages, distinguishable with any color vision, light or dark, and in black and white.
 
-In a page a colour is the name of a CSS variable, so that a chart follows the reader's theme without being redrawn.
-In a picture, which has no style sheet, names are replaced with the colours for paper.
+In a page a color is the name of a CSS variable, so that a chart follows the reader's theme without being redrawn.
+In a picture, which has no style sheet, names are replaced with the colors for paper.
 """
 
 from collections.abc import Mapping
@@ -43,12 +43,12 @@ FONT = 'system-ui, "Hiragino Sans", "Noto Sans CJK JP", "Noto Sans JP", "Yu Goth
 
 
 def css_variables() -> str:
-    """Return all colours as CSS variables that follow the reader's theme."""
+    """Return all colors as CSS variables that follow the reader's theme."""
     return "".join(f"--{name}:light-dark({light},{dark});" for name, (light, dark) in _LIGHT_AND_DARK.items())
 
 
 def verdict_colour(verdict: Verdict) -> str:
-    """Return the name of the verdict's colour."""
+    """Return the name of the verdict's color."""
     return f"var(--{verdict.value})"
 
 
@@ -78,7 +78,7 @@ def config() -> dict[str, Any]:
 
 
 def print_theme(value: Any) -> Any:
-    """Replace the colour names of a specification with colours, for a picture."""
+    """Replace the color names of a specification with colors, for a picture."""
     if isinstance(value, Mapping):
         return {key: print_theme(one) for key, one in value.items()}
     if isinstance(value, list):

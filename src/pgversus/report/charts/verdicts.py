@@ -108,7 +108,7 @@ def _specification(rows: Sequence[_Drawn], margins: set[float], metric: Metric) 
 
 
 def _verdicts(rows: Sequence[_Drawn], x: Any, scale: Any) -> list[Any]:
-    """Return layers of intervals with marks, whose shapes and colours show the verdict."""
+    """Return layers of intervals with marks, whose shapes and colors show the verdict."""
     import altair as alt  # noqa: PLC0415 - as above
 
     values = [
@@ -138,7 +138,7 @@ def _verdicts(rows: Sequence[_Drawn], x: Any, scale: Any) -> list[Any]:
 
 _MAP_ROW_HEIGHT = 44
 _FULL = math.log(2)
-"""Log-ratio of full colour: twice or half as fast."""
+"""Log-ratio of full color: twice or half as fast."""
 _FAINTEST, _STRONGEST = 0.12, 0.5
 
 
@@ -149,7 +149,7 @@ def heat_chart(found: HeatMap, number: int) -> Chart:
         title=found.title,
         description=_(
             "One cell per verdict, with the change and its interval. Blue and ▲ mean faster, orange and ▼ mean "
-            "slower. A stronger colour means a larger difference. A grey, dashed cell means that no difference was "
+            "slower. A stronger color means a larger difference. A gray, dashed cell means that no difference was "
             "established."
         ),
         specification=_specification_of_map(found),

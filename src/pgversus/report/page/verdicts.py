@@ -26,7 +26,7 @@ MOST_ROWS = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidityBadge:
-    """The reliability of a verdict, or of all of them; shown by word and symbol, not by colour alone."""
+    """The reliability of a verdict, or of all of them; shown by word and symbol, not by color alone."""
 
     kind: str
     """valid, undecided, caution or invalid."""

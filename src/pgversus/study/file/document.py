@@ -111,7 +111,7 @@ def _syntax_error(text: str, file: str, message: str) -> StudyFileError:
 
 def _found(line: str, column: int) -> str:
     if without_secrets(line) != line:
-        # A part of the line could be a part of a password that no pattern recognises.
+        # A part of the line could be a part of a password that no pattern recognizes.
         return shown(line.strip())
     before, rest = line[: column - 1].strip(), line[column - 1 :].strip()
     if rest:
