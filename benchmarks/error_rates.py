@@ -29,7 +29,7 @@ from benchmarks.simulated_loads import (
     TimedOperation,
 )
 from benchmarks.simulated_study import DESIGNS, FAST_READS, NEVER_S, Outcome, finished_context, simulate
-from pgversus.stats.analysis import analyse
+from pgversus.stats.analysis import analyze
 from pgversus.stats.attribution import Attribution, BoundedValue, attribution
 from pgversus.study.counterfactual import BASELINE_AGAIN
 from pgversus.study.design import Design
@@ -161,7 +161,7 @@ def attributed(name: str, host: str, blocks: int, seed: int) -> Attribution:
     ratios = (1 / rest, plans)
     assert BASELINE_AGAIN == 1
     state = finished_context(host, ratios, replace(DESIGNS["short"], fixed_blocks=blocks), seed)
-    found = attribution(analyse(state.samples, state.comparison, state.rule), CLIENTS)
+    found = attribution(analyze(state.samples, state.comparison, state.rule), CLIENTS)
     assert found is not None
     return found
 

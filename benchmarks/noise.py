@@ -22,7 +22,7 @@ Floats = npt.NDArray[np.float64]
 WINDOWS_S = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 LOAD_S = 8.0
 """The standard error is shown after this load of each arm."""
-FITTED_NEIGHBOURS = (0.080, 0.086, 0.098, 0.112, 0.134, 0.162, 0.165, 0.205)
+FITTED_NEIGHBORS = (0.080, 0.086, 0.098, 0.112, 0.134, 0.162, 0.165, 0.205)
 FITTED_QUADS = (0.060, 0.067, 0.073, 0.078, 0.099, 0.130, 0.135, 0.196)
 """Standard deviations measured on two cores of a shared cloud guest (AMD EPYC), for each of WINDOWS_S."""
 _LOOP_S = 0.002
@@ -65,7 +65,7 @@ def window_speeds(times: Floats, work: Floats, window_s: float) -> Floats:
     return np.asarray(np.diff(np.interp(edges, times, work)) / window_s)
 
 
-def neighbour_ratios(speeds: Floats) -> Floats:
+def neighbor_ratios(speeds: Floats) -> Floats:
     """Return the log ratio of each window to the one before it."""
     return np.diff(np.log(speeds))
 
@@ -100,21 +100,21 @@ def _print_measured(seconds: float) -> None:
     work = np.arange(len(ends), dtype=np.float64)
     print(f"{len(ends) - 1} passes of {1000 * np.median(np.diff(ends)):.1f} ms in {ends[-1] - ends[0]:.0f} s")
     print("standard deviation of the log ratio of two windows, and standard error of a mean of quads")
-    print(f"{'window s':>8}{'neighbours':>12}{'quads':>8}{f'error after {LOAD_S:g} s for each arm, %':>36}")
+    print(f"{'window s':>8}{'neighbors':>12}{'quads':>8}{f'error after {LOAD_S:g} s for each arm, %':>36}")
     for window_s in WINDOWS_S:
         speeds = window_speeds(ends, work, window_s)
         if len(speeds) < 5:
             print(f"{window_s:>8g}  the record is too short")
             continue
         quad = float(np.std(quad_ratios(speeds)))
-        neighbours = float(np.std(neighbour_ratios(speeds)))
-        print(f"{window_s:>8g}{neighbours:>12.3f}{quad:>8.3f}{100 * error_after_load(quad, window_s):>36.1f}")
+        neighbors = float(np.std(neighbor_ratios(speeds)))
+        print(f"{window_s:>8g}{neighbors:>12.3f}{quad:>8.3f}{100 * error_after_load(quad, window_s):>36.1f}")
 
 
 def _print_simulated(seconds: float) -> None:
     deviations = {name: _simulated(name, seconds) for name in HOSTS}
     tables = (
-        ("neighbouring windows: standard deviation of the log ratio", FITTED_NEIGHBOURS, 0),
+        ("neighboring windows: standard deviation of the log ratio", FITTED_NEIGHBORS, 0),
         ("quads: standard deviation of the log ratio", FITTED_QUADS, 1),
     )
     for title, fitted, column in tables:
@@ -138,7 +138,7 @@ def _simulated(name: str, seconds: float) -> Floats:
         times, work = HostSpeed(np.random.default_rng([seed, 1]), HOSTS[name]).record(seconds)
         for row, window_s in enumerate(WINDOWS_S):
             speeds = window_speeds(times, work, window_s)
-            variances[row] += np.var(neighbour_ratios(speeds)), np.var(quad_ratios(speeds))
+            variances[row] += np.var(neighbor_ratios(speeds)), np.var(quad_ratios(speeds))
     return np.sqrt(variances / _SIMULATED_RECORDS)
 
 

@@ -25,7 +25,7 @@ _BODY, _TAIL = 0.25, 0.5
 _TAIL_FACTOR = 10.0
 _TAIL_SHARE, _TAIL_SHARE_VARIES = 0.02, 0.3
 """Share of slow transactions, and the standard deviation of its logarithm between starts."""
-_UTILISATION, _SERVICE_VARIES = 0.4, 0.5
+_UTILIZATION, _SERVICE_VARIES = 0.4, 0.5
 """Of the server of a load with a rate, and the standard deviation of the log time to serve a request."""
 _BINS = np.arange(-300, 700)
 """Latencies relative to a usual one, in bins of 1 %: from a twentieth to a thousand times."""
@@ -88,7 +88,7 @@ class Rate(SimulatedHost):
         relative_speed = transactions / effect / self._window_s / BASE_TPS
         number = int(self._rng.poisson(RATE_TPS * self._window_s))
         logs = self._rng.normal(-(_SERVICE_VARIES**2) / 2, _SERVICE_VARIES, number)
-        service_s = _UTILISATION / RATE_TPS / relative_speed * np.exp(logs)
+        service_s = _UTILIZATION / RATE_TPS / relative_speed * np.exp(logs)
         gaps_s = self._rng.exponential(1 / RATE_TPS, number)
         latencies_s = queued(service_s, gaps_s) / effect
         return LatencyHistogram.from_microseconds((latencies_s * _MICROSECONDS).astype(np.int64))

@@ -12,7 +12,7 @@ from pgversus.answers.answer import Answer, Caveat, StudyAnswer, Unanswered
 from pgversus.host.identity import ServerUser
 from pgversus.records.preparation import ArmFacts, Difference
 from pgversus.records.trials import Block, LatencyHistogram, Window, trial_of
-from pgversus.stats.analysis import analyse
+from pgversus.stats.analysis import analyze
 from pgversus.stats.confidence import look_rule
 from pgversus.stats.effects import Samples
 from pgversus.study.comparison import Arm, Comparison
@@ -161,7 +161,7 @@ def answer(
             )
             for arm in requested.arms
         ),
-        analysis=analyse(Samples(blocks), requested, rule, invalid, block_bytes=block_bytes),
+        analysis=analyze(Samples(blocks), requested, rule, invalid, block_bytes=block_bytes),
         rule=rule,
         caveats=tuple(caveats),
         differences=tuple(differences),

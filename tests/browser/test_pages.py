@@ -64,8 +64,8 @@ def test_every_chart_is_drawn_in_dark_mode_and_in_japanese(study: str, results: 
     assert opened.page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
 
 
-def brightness(colour: str) -> float:
-    red, green, blue = (int(part) for part in colour.removeprefix("rgb(").removesuffix(")").split(","))
+def brightness(color: str) -> float:
+    red, green, blue = (int(part) for part in color.removeprefix("rgb(").removesuffix(")").split(","))
     return (0.2126 * red + 0.7152 * green + 0.0722 * blue) / 255
 
 

@@ -47,7 +47,7 @@ def exit_code_of(
         "PATH": os.environ["PATH"],
         "HOME": str(folder / "home"),
         "PGVERSUS_CACHE": str(folder / "cache"),
-        # No colours, so that each escape in the output comes from the input.
+        # No colors, so that each escape in the output comes from the input.
         "TERM": "dumb",
         "LC_ALL": "C.UTF-8",
         **(environment or {}),

@@ -127,7 +127,7 @@ def test_scripts_can_be_mixed_with_weights_modes_and_variables(command_line: Com
     assert ended.comparison["workload"]["name"] == "select-only@3, by_scale.sql@1"
 
 
-def test_tables_in_a_pipe_have_no_colours(command_line: CommandLine) -> None:
+def test_tables_in_a_pipe_have_no_colors(command_line: CommandLine) -> None:
     ended = command_line.run("compare", "17.8", "17.8", "-i", "-S", *QUICK)
     assert ended.code == 0, ended.stderr
     assert "\x1b" not in ended.stdout + ended.stderr

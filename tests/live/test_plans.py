@@ -36,7 +36,7 @@ def only(document: dict[str, Any]) -> dict[str, Any]:
             [
                 "Nested Loop is now a Merge Semi Join",
                 "cte1.id = t_cte_a.id moved from Index Cond of Index Only Scan using t_cte_a_pkey on t_cte_a to",
-                "Index Only Scan using t_cte_a_pkey on t_cte_a ran 100 000 times, now 1 time",
+                "Index Only Scan using t_cte_a_pkey on t_cte_a ran 100 000 times, now once",
             ],
         ),
         (
@@ -45,7 +45,7 @@ def only(document: dict[str, Any]) -> dict[str, Any]:
             (),
             None,
             [
-                "SubPlan 1 over t_corr_d d was pulled up into the main plan: it ran 10 000 times, now 1 time",
+                "SubPlan 1 over t_corr_d d was pulled up into the main plan: it ran 10 000 times, now once",
                 "new: Hash Join (Hash Cond: c.c1 = d.c1 AND c.c2 = d.c2)",
                 "Seq Scan on t_corr_d d read and discarded 250 000 rows, now 0",
             ],

@@ -14,7 +14,7 @@ from pgversus.answers.plans import PlansAnswer, compared
 from pgversus.engine.context_state import ContextState
 from pgversus.errors import PlanError, StoreError
 from pgversus.records.preparation import Preparation
-from pgversus.stats.analysis import analyse
+from pgversus.stats.analysis import analyze
 from pgversus.stats.attribution import attribution
 from pgversus.store.folder import attributed_contexts, attribution_folder, unreadable
 from pgversus.store.reading import StoredContext, StoredStudy, read_results
@@ -113,7 +113,7 @@ def _answer(
         context=one.context,
         comparison=state.comparison,
         arms=preparation.arms,
-        analysis=analyse(
+        analysis=analyze(
             state.samples,
             state.comparison,
             state.rule,

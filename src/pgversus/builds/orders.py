@@ -45,13 +45,13 @@ from pgversus.study.servers import (
 )
 
 
-def normalised_name(name: ServerName) -> ServerName:
+def normalized_name(name: ServerName) -> ServerName:
     """Resolve a name against the file system: a path that contains source becomes a SourceBuild.
 
     A name that looks like a commit but is an existing directory, such as /opt/postgresql@17/bin, is that directory.
     """
     if isinstance(name, SourceBuild) and isinstance(name.source, Checkout) and Path(str(name)).is_dir():
-        return normalised_name(LocalPath(path=str(name)))
+        return normalized_name(LocalPath(path=str(name)))
     if isinstance(name, LocalPath) and _holds_source(Path(name.path)):
         return SourceBuild(source=name)
     return name

@@ -16,7 +16,7 @@ from filelock import Timeout
 from pgversus.builds.compile import build, built
 from pgversus.builds.inspect import check_bin_directory, inspect_bin_directory
 from pgversus.builds.model import FROM_SOURCE, MANIFEST, Build, FamilyOffer, Notify
-from pgversus.builds.orders import fetched_orders, local_orders, normalised_name
+from pgversus.builds.orders import fetched_orders, local_orders, normalized_name
 from pgversus.builds.ready_made import Choice, MissingLibrariesError, install, installed, offers, resolve
 from pgversus.errors import BuildError
 from pgversus.host.directories import Cache, in_use, unused
@@ -57,7 +57,7 @@ def provide(
     manner: how to build from source. compilers: the compilers of earlier builds.
     BuildError if a version is unavailable, a path contains neither a server nor source, or a build fails.
     """
-    meant = _from_one_family([normalised_name(name) for name in names])
+    meant = _from_one_family([normalized_name(name) for name in names])
     releases = [name for name in meant if isinstance(name, Release)]
     # Quick checks that may fail come before steps that take minutes.
     here = local_orders([name for name in meant if isinstance(name, SourceBuild)], manner, cache, user, compilers)
@@ -100,7 +100,7 @@ def available_builds(
     asks_named: run the programs, git repositories and compilers that the names refer to; otherwise such servers are not
     inspected.
     """
-    meant = dict(zip(names, _from_one_family([normalised_name(name) for name in names]), strict=True))
+    meant = dict(zip(names, _from_one_family([normalized_name(name) for name in names]), strict=True))
     builds: dict[ServerName, Build | None] = dict.fromkeys(names)
     downloads: dict[str, None] = {}
     to_build: dict[str, None] = {}

@@ -21,7 +21,7 @@ from pgversus.postgres.session import Target, connect
 from pgversus.study.comparison import Arm
 from pgversus.study.dataset import SetupFile
 from pgversus.text.sql import quoted
-from pgversus.workload.pgbench import initialize_command
+from pgversus.workload.pgbench import initialize_command, with_missing_tables
 
 # Loading is not measured, so it may be fast: no WAL for new tables, no waiting for the disk, no WAL files recycled.
 # The next start reverts these settings; a checkpoint and a clean stop leave the same bytes.
@@ -58,7 +58,8 @@ def _failed(what: str, where: str, label: str, finished: Finished, client: Clien
         where=f"{where}, on {label}",
         found=words,
         expected="loading without errors on every arm",
-        to_do=client.user.run_as_hint(words) or "load only SQL that runs on all compared servers",
+        to_do=client.user.run_as_hint(words)
+        or with_missing_tables(words, "load only SQL that runs on all compared servers"),
     )
 
 

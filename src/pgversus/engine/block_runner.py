@@ -225,7 +225,7 @@ class _Attempt:
     def _undisturbed(self, session: Session) -> Mapping[int, Sequence[Window]]:
         """Measure a session, repeating it as long as any of its windows was disturbed.
 
-        All arms are repeated, so that none is favoured. A block repeats sessions until half as many rounds as designed
+        All arms are repeated, so that none is favored. A block repeats sessions until half as many rounds as designed
         are repeated, an operation only once; then results count as they are: on a host that is always disturbed a study
         must still end. A session of short windows is repeated whole. Repetitions that do not help are given up for a
         while.

@@ -11,7 +11,7 @@ from typing import Any
 
 from pgversus.builds.compile import built
 from pgversus.builds.model import FROM_SOURCE, Build, name_of_key
-from pgversus.builds.orders import normalised_name
+from pgversus.builds.orders import normalized_name
 from pgversus.errors import StoreError, StudyError
 from pgversus.host.directories import Cache
 from pgversus.host.files import readable_sha256
@@ -79,7 +79,7 @@ def compilers_before(
         build = built(cache, name_of_key(key)) if key is not None else None
         if build is not None and build.made_from is not None:
             # A plain release is built from source if another server of the study is.
-            found[SourceBuild(source=one) if isinstance(one, Release) else normalised_name(one)] = (
+            found[SourceBuild(source=one) if isinstance(one, Release) else normalized_name(one)] = (
                 build.made_from.compiler
             )
     return found

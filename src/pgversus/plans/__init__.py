@@ -3,7 +3,7 @@
 explain.py      parses EXPLAIN's JSON from servers, psql and logs
 plan.py         a plan: nodes in EXPLAIN's order, and their measurements
 nodes.py        converts raw nodes: operators, bitmap scans
-expressions.py  normalises conditions, keys and subplans
+expressions.py  normalizes conditions, keys and subplans
 levels.py       the level at which plans differ, and fingerprints
 matching.py     matches the nodes of two plans
 order.py        whether an index replaces a sort

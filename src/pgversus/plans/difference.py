@@ -151,7 +151,7 @@ def _is_unchanged(one: ComparablePlan, other: ComparablePlan, place: int, there:
 
 
 def _whole(plan: Plan) -> float:
-    """Return the execution time without serialisation, which majors up to 16 cannot measure, in seconds."""
+    """Return the execution time without serialization, which majors up to 16 cannot measure, in seconds."""
     if plan.execution_s is not None:
         return plan.execution_s - (plan.serialization_s or 0.0)
     return plan.root.measured.time_s or 0.0

@@ -1,4 +1,4 @@
-"""Normalises conditions and keys, independently of the major version and of names of subplans. Pure.
+"""Normalizes conditions and keys, independently of the major version and of names of subplans. Pure.
 
 Quotes and parentheses are located in a single pass, however deeply they are nested.
 
@@ -117,7 +117,7 @@ _NAMED_TEST = re.compile(r"(?:\bEXISTS|\bARRAY)?\((?:rescan )?(hashed )?SubPlan 
 
 
 class SubplanNames:
-    """Maps the subplan names of one plan to normalised names."""
+    """Maps the subplan names of one plan to normalized names."""
 
     def __init__(self, names: Iterable[str]) -> None:
         """names: names of subplans from EXPLAIN ("Subplan Name"), in the order of the plan."""
@@ -138,7 +138,7 @@ class SubplanNames:
         return f"{match[1]} {self._numbers[match[2]]}" if match else name
 
     def respell(self, text: str) -> str:
-        """Return an expression with normalised names of subplans."""
+        """Return an expression with normalized names of subplans."""
         if "$" not in text and "Plan " not in text:
             return text
         return outside_strings(text, self._renumber)
@@ -172,7 +172,7 @@ _QUALIFIED = re.compile(r"(?<![\w$\".])([\w$]++|\"(?:[^\"]++|\"\")*+\")\.")
 
 
 class Expressions:
-    """Normalises the expressions of one plan."""
+    """Normalizes the expressions of one plan."""
 
     def __init__(self, subplans: SubplanNames, aliases: Iterable[tuple[str, str | None, bool]]) -> None:
         """aliases: (alias, relation, whether PostgreSQL numbered it) of nodes with an alias, in the plan's order."""
@@ -184,7 +184,7 @@ class Expressions:
         return tuple(sorted({_sides_in_order(part) for part in split_inside(self.respell(text), _AND)}))
 
     def respell(self, text: str) -> str:
-        """Return a normalised expression."""
+        """Return a normalized expression."""
         found = self._subplans.respell(text)
         if "OVER " in found:
             found = outside_strings(found, lambda part: _WINDOW.sub("OVER w", part))

@@ -34,7 +34,7 @@ class PlanLevel(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fingerprints:
-    """The fingerprints of a plan: leading digits of SHA-256 over its normalised form, comparable across majors."""
+    """The fingerprints of a plan: leading digits of SHA-256 over its normalized form, comparable across majors."""
 
     shape: str
     """Operators, join types, relations, indexes, and their order."""

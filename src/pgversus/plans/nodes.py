@@ -1,4 +1,4 @@
-"""Converts EXPLAIN's raw nodes: operator names, bitmap scans, subplans, in normalised form."""
+"""Converts EXPLAIN's raw nodes: operator names, bitmap scans, subplans, in normalized form."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""A plan: nodes in EXPLAIN's order, normalised across major versions, with measurements."""
+"""A plan: nodes in EXPLAIN's order, normalized across major versions, with measurements."""
 
 import re
 from bisect import bisect_left
@@ -87,7 +87,7 @@ class PlanNode:
     detail: str
     """Properties of the operator that are not conditions: scan direction, command of a ModifyTable or SetOp."""
     conditions: Mapping[str, tuple[str, ...]]
-    """Conditions by heading (Filter, Index Cond, ...), split at AND, normalised, sorted."""
+    """Conditions by heading (Filter, Index Cond, ...), split at AND, normalized, sorted."""
     keys: Mapping[str, tuple[str, ...]]
     """Keys by heading (Sort Key, Group Key, ...), in order, and other choices of the planner (Workers Planned)."""
     facts: Mapping[str, Fact]

@@ -32,7 +32,7 @@ def _times(value: str | float | None) -> str:
     text = number(value)
     if text == "0":
         return _("0 times")
-    return _("1 time") if text == "1" else _("{count} times", count=text)
+    return _("once") if text == "1" else _("{count} times", count=text)
 
 
 def _with_details(change: Change) -> str:

@@ -297,7 +297,7 @@ def heat_maps(answer: StudyAnswer) -> list[HeatMap]:
     ]
 
 
-def heat_colour(cell: HeatCell) -> str:
+def heat_color(cell: HeatCell) -> str:
     """Return `#rrggbb` for a significant difference, green for faster and red for slower; otherwise empty."""
     if cell.verdict not in (Verdict.FASTER, Verdict.SLOWER):
         return ""

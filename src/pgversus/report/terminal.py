@@ -23,7 +23,7 @@ from pgversus.report.published import (
 )
 from pgversus.report.sentences import answer_sentences, interval_heading, metric_text
 from pgversus.report.study_page import StudyPage, study_page
-from pgversus.report.sweeps import HeatCell, HeatMap, heat_colour
+from pgversus.report.sweeps import HeatCell, HeatMap, heat_color
 from pgversus.report.values import (
     COUNTERS_NOTE,
     PlacedQuantityRow,
@@ -304,7 +304,7 @@ def _heat_table(found: HeatMap) -> Table:
 def _heat_cell(cell: HeatCell | None) -> Text:
     if cell is None:
         return Text("")
-    style = f"black on {heat_colour(cell)}" if heat_colour(cell) else ""
+    style = f"black on {heat_color(cell)}" if heat_color(cell) else ""
     # On two lines, so that four columns fit into 80 characters.
     return Text(f"{cell.text}\n{cell.interval}".strip(), style=style)
 

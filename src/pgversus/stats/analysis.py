@@ -142,7 +142,7 @@ def interim_result(samples: Samples, comparison: Comparison, rule: LookRule, con
     )
 
 
-def analyse(
+def analyze(
     samples: Samples,
     comparison: Comparison,
     rule: LookRule,

@@ -4,7 +4,7 @@ The contender with the baseline's plans lies between the baseline and the conten
     whole = T(baseline) / T(contender)
     plans = T(contender with old plans) / T(contender)
     rest = T(baseline) / T(contender with old plans)
-so that whole = plans * rest, and the share of the plans is ln(plans) / ln(whole). Shares in seconds would favour the
+so that whole = plans * rest, and the share of the plans is ln(plans) / ln(whole). Shares in seconds would favor the
 part that is removed first. Everything follows from two ratios, both relative to the arm with the old plans, whose
 intervals hold simultaneously.
 """

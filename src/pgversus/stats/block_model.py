@@ -4,7 +4,7 @@ A block has two kinds of noise: that of its windows, which more windows average 
 more blocks average out. It also has two kinds of cost: its windows, and its start. All four are estimated from earlier
 blocks, to choose the number of rounds that leads to an answer soonest.
 
-The choice uses only spreads and times, never which arm is ahead, so it does not favour any verdict (docs/statistics.md,
+The choice uses only spreads and times, never which arm is ahead, so it does not favor any verdict (docs/statistics.md,
 "Rounds per block").
 
 Inside a block every quad (two mirrored rounds) has its own log ratio. Their standard error is the error of the block's

@@ -251,7 +251,7 @@ class SecretValues:
             end = value.begin
         if secret and is_line:
             return self._line_end(end)
-        # Extended so that the value is recognised as hidden when the text is read again.
+        # Extended so that the value is recognized as hidden when the text is read again.
         return end if secret and _ENDS.match(self._text, end) else end_of_run(self._text, end)
 
     def _end_of_bare(self, begin: int) -> int:

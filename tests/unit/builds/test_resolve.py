@@ -88,7 +88,7 @@ def test_names_without_a_family_share_one_and_get_the_requested_versions(texts: 
     assert all(release.admits(choice.version) for release, choice in zip(wanted, choices, strict=True))
 
 
-def test_an_unknown_version_is_reported_with_its_neighbours_in_each_family() -> None:
+def test_an_unknown_version_is_reported_with_its_neighbors_in_each_family() -> None:
     error = refused(["16", "17.7"], WHEEL, ZONKY)
     assert error.slug == "build-unknown-version"
     assert "17.7" in error.what

@@ -32,8 +32,8 @@ def test_control_characters_in_data_are_escaped_on_a_terminal(monkeypatch: pytes
     write_out(["a,\x1b[2Jb\r\n", "c\u202e\n"], "")
     write_out(rendered(lambda console, _: console.print("x\x1b", style="bold red")), "")
     assert terminal.getvalue().startswith("a,\\x1b[2Jb\nc\\u202e\n")
-    colours, _, rest = terminal.getvalue().partition("x\\x1b\x1b")
-    assert colours.endswith("\x1b[1;31m")
+    colors, _, rest = terminal.getvalue().partition("x\\x1b\x1b")
+    assert colors.endswith("\x1b[1;31m")
     assert rest.startswith("[0m")
 
 

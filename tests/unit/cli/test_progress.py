@@ -403,7 +403,7 @@ def test_a_terminal_without_cursor_control_gets_the_lines_of_a_pipe(monkeypatch:
     assert lines(Watched()) == in_a_pipe
 
 
-def test_forced_colours_in_a_log_do_not_move_the_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forced_colors_in_a_log_do_not_move_the_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     watched = Watched()
     with watched.progress:
@@ -412,7 +412,7 @@ def test_forced_colours_in_a_log_do_not_move_the_cursor(monkeypatch: pytest.Monk
     assert "block 5  17.8 +2.0 %" in watched.written
 
 
-def test_no_color_disables_colours(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_color_disables_colors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     file = io.StringIO()
     console = SafeConsole(file=file, force_terminal=True, width=100, height=24, color_system="standard")

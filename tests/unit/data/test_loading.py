@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pgversus.data.loading import Loading
+from pgversus.data.loading import Loading, _failed
 from pgversus.errors import DatasetError
+from pgversus.host.commands import Finished
 from pgversus.host.identity import server_user
 from pgversus.host.run_directory import RunDirectory
 from pgversus.postgres.client import Client
@@ -68,3 +69,10 @@ def test_a_changed_file_is_rejected(loading: Loading, tmp_path: Path) -> None:
     with pytest.raises(DatasetError) as caught:
         loading._path_of(file)
     assert caught.value.slug == "dataset-changed"
+
+
+def test_a_file_that_needs_pgbenchs_tables_is_answered_with_the_option_that_creates_them() -> None:
+    for relation, to_do in (("pgbench_accounts", "add -i"), ("accounts", "load only SQL")):
+        words = f'psql:setup.sql:1: ERROR:  relation "{relation}" does not exist'
+        finished = Finished(exit_code=3, stdout="", stderr=words, cpu_s=0, cpu_user_s=0)
+        assert to_do in _failed("the setup file failed", "setup.sql", "17.8", finished, CLIENT).to_do

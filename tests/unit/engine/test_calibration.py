@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from benchmarks.noise import (
-    FITTED_NEIGHBOURS,
+    FITTED_NEIGHBORS,
     FITTED_QUADS,
     WINDOWS_S,
-    neighbour_ratios,
+    neighbor_ratios,
     quad_ratios,
     record_loops,
     window_speeds,
@@ -128,8 +128,8 @@ def test_the_noise_of_the_rough_host_matches_the_shared_guest_it_was_fitted_to()
         times, work = HostSpeed(np.random.default_rng(seed), HOSTS["rough"]).record(80.0)
         for row, window_s in enumerate(WINDOWS_S):
             speeds = window_speeds(times, work, window_s)
-            variances[row] += np.var(neighbour_ratios(speeds)), np.var(quad_ratios(speeds))
-    ratios = np.sqrt(variances / records) / np.transpose([FITTED_NEIGHBOURS, FITTED_QUADS])
+            variances[row] += np.var(neighbor_ratios(speeds)), np.var(quad_ratios(speeds))
+    ratios = np.sqrt(variances / records) / np.transpose([FITTED_NEIGHBORS, FITTED_QUADS])
     assert np.all(np.abs(np.log(ratios)) < np.log(1.3))
 
 
@@ -141,7 +141,7 @@ def test_white_noise_shrinks_with_the_square_root_of_the_window() -> None:
         speeds = window_speeds(times, work, 0.01 * passes)
         assert len(speeds) == 40_000 // passes
         assert np.std(quad_ratios(speeds)) == pytest.approx(0.1 / passes**0.5, rel=0.15)
-        assert np.std(neighbour_ratios(speeds)) == pytest.approx(0.1 * (2 / passes) ** 0.5, rel=0.15)
+        assert np.std(neighbor_ratios(speeds)) == pytest.approx(0.1 * (2 / passes) ** 0.5, rel=0.15)
 
 
 def test_a_linear_drift_adds_nothing_to_a_quad() -> None:

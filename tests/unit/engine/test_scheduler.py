@@ -17,7 +17,7 @@ from pgversus.engine.testbed import TrialFailedError
 from pgversus.errors import DatasetError, HostError, PgversusError, ServerError, StudyError, WorkloadError
 from pgversus.records.preparation import Preparation
 from pgversus.records.trials import Block, LatencyHistogram, Phase, Window
-from pgversus.stats.analysis import analyse
+from pgversus.stats.analysis import analyze
 from pgversus.stats.confidence import Verdict
 from pgversus.study.comparison import Arm, Comparison
 from pgversus.study.dataset import Dataset
@@ -460,7 +460,7 @@ def test_a_large_effect_ends_at_the_first_look() -> None:
     host = Pretended({0: 100.0, 1: 150.0})
     ended = run(comparison(), host)
     assert (ended.stopped, len(ended.blocks)) == (StopReason.DECIDED, 4)
-    assert analyse(ended.state.samples, comparison(), ended.state.rule).results[0].verdict is Verdict.FASTER
+    assert analyze(ended.state.samples, comparison(), ended.state.rule).results[0].verdict is Verdict.FASTER
 
 
 def half_width(state: ContextState, arm: int = 1) -> float:
@@ -549,7 +549,7 @@ def test_a_failed_trial_has_a_message_and_no_result_and_the_rest_continues() -> 
     (failure,) = ended.blocks[1].failures
     assert (failure.arm, failure.message) == (1, "measure of 1 failed")
     assert 1 not in ended.blocks[1].trials
-    assert analyse(ended.state.samples, comparison(), ended.state.rule).results[0].blocks == 4
+    assert analyze(ended.state.samples, comparison(), ended.state.rule).results[0].blocks == 4
 
 
 @pytest.mark.parametrize("failing", [0, 1])
@@ -564,7 +564,7 @@ def test_a_block_that_ends_without_a_pair_has_no_trials(failing: int) -> None:
 
     ended = run(comparison(fixed_blocks=6), Pretended({0: 100.0, 1: 101.0}, fails=fails))
     assert [sorted(block.trials) for block in ended.blocks] == [[0, 1], [], *[[0, 1]] * 5]
-    found = analyse(ended.state.samples, ended.state.comparison, ended.state.rule)
+    found = analyze(ended.state.samples, ended.state.comparison, ended.state.rule)
     assert all("checkpoints_timed" in counters for counters in found.counters)
     assert [values[Metric.TPS].n for values in found.arm_values] == [6, 6]
 
@@ -589,7 +589,7 @@ def test_an_arm_that_keeps_failing_is_invalid_and_the_others_are_decided() -> No
     host = Pretended({0: 100.0, 1: 150.0, 2: 150.0}, fails=lambda action, arm, _block: (action, arm) == ("start", 1))
     requested = comparison(3)
     ended = run(requested, host)
-    results = analyse(ended.state.samples, requested, ended.state.rule, frozenset(ended.state.invalid)).results
+    results = analyze(ended.state.samples, requested, ended.state.rule, frozenset(ended.state.invalid)).results
     assert [result.verdict for result in results] == [Verdict.INVALID, Verdict.FASTER]
     assert sum(len(block.failures) for block in ended.blocks) == MOST_FAILURES_IN_A_ROW
     assert ended.stopped is StopReason.DECIDED

@@ -1,4 +1,4 @@
-"""A full disk is recognised by errno or message and distinguished from other exhausted resources."""
+"""A full disk is recognized by errno or message and distinguished from other exhausted resources."""
 
 import errno
 
@@ -7,7 +7,7 @@ import pytest
 from pgversus.host.full_disk import full_disk_text, is_full
 
 
-def test_a_full_disk_and_an_exceeded_quota_are_recognised_by_errno() -> None:
+def test_a_full_disk_and_an_exceeded_quota_are_recognized_by_errno() -> None:
     assert is_full(OSError(errno.ENOSPC, "No space left on device"))
     assert is_full(OSError(errno.EDQUOT, "Disk quota exceeded"))
     assert not is_full(OSError(errno.EACCES, "Permission denied"))
@@ -21,7 +21,7 @@ def test_a_full_disk_and_an_exceeded_quota_are_recognised_by_errno() -> None:
         "cp: error writing '/x/base/5/1247': Disk quota exceeded",
     ],
 )
-def test_a_full_disk_is_recognised_in_messages_of_programs(words: str) -> None:
+def test_a_full_disk_is_recognized_in_messages_of_programs(words: str) -> None:
     assert full_disk_text(f"NOTICE:  before\n{words}\nHINT:  Check free disk space.\n") == words
 
 

@@ -39,7 +39,7 @@ def test_failing_system_calls_are_failures_of_the_host(tmp_path: Path) -> None:
         assert "pgversus compare cannot resume" in error.to_do
 
 
-def test_a_real_full_device_is_recognised(tmp_path: Path) -> None:
+def test_a_real_full_device_is_recognized(tmp_path: Path) -> None:
     with pytest.raises(HostError) as caught, failures_of_the_host(tmp_path):
         Path("/dev/full").write_text("a script")
     assert caught.value.slug == SLUG

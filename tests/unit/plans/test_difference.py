@@ -32,11 +32,11 @@ def test_a_subplan_that_became_a_join_is_reported_as_pulled_up() -> None:
     found = changed(old, new)
     assert found.level is PlanLevel.OPERATORS
     reported = sentences(found)
-    assert reported[0] == "SubPlan 1 over d was pulled up into the main plan: it ran 10 000 times, now 1 time"
+    assert reported[0] == "SubPlan 1 over d was pulled up into the main plan: it ran 10 000 times, now once"
     assert "new: Hash Join (Hash Cond: c.x = d.x)" in reported
     assert "c.x = d.x moved from Filter of Seq Scan on d to Hash Cond of Hash Join" in reported
     assert sentences(changed(new, old))[0] == (
-        "d is now read in SubPlan 1, not in the main plan: it ran 1 time, now 10 000 times"
+        "d is now read in SubPlan 1, not in the main plan: it ran once, now 10 000 times"
     )
 
 
@@ -348,7 +348,7 @@ def test_different_memory_of_the_same_node_is_reported(op: str, was: dict[str, A
 @pytest.mark.parametrize(
     ("was", "now", "reported"),
     [
-        ({"Actual_Loops": 100_000}, {"Actual_Loops": 1}, "Seq Scan on t ran 100 000 times, now 1 time"),
+        ({"Actual_Loops": 100_000}, {"Actual_Loops": 1}, "Seq Scan on t ran 100 000 times, now once"),
         ({"Actual_Loops": 3}, {"Actual_Loops": 0}, "Seq Scan on t ran 3 times, now 0 times"),
         ({"Actual_Rows": 100}, {"Actual_Rows": 250}, "Seq Scan on t returned 100 rows, now 250"),
         (
@@ -435,7 +435,7 @@ def test_numbers_of_plans_have_no_exponent(value: object, text: str) -> None:
     assert number(value) == text
 
 
-def test_similar_changes_are_summarised() -> None:
+def test_similar_changes_are_summarized() -> None:
     def partitions(kind: str) -> dict[str, Any]:
         return node("Append", *(scan(f"part_{number}", kind) for number in range(20)))
 
@@ -530,7 +530,7 @@ def test_plans_without_execution_have_no_time() -> None:
     assert found.fingerprints[0].behaviour is None
 
 
-def test_plans_that_differ_only_in_sorts_are_recognised() -> None:
+def test_plans_that_differ_only_in_sorts_are_recognized() -> None:
     def tree(*, sort: bool, key: str = "t.a") -> dict[str, Any]:
         inner = scan("t", Filter=f"({key} > 1)")
         below = node("Sort", inner, Sort_Key=["t.a"]) if sort else inner

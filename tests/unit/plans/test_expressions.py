@@ -1,4 +1,4 @@
-"""Conditions are normalised across major versions."""
+"""Conditions are normalized across major versions."""
 
 import pytest
 from hypothesis import given

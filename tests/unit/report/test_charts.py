@@ -1,4 +1,4 @@
-"""Charts as data: their content, colours that all readers can distinguish, and labelled axes."""
+"""Charts as data: their content, colors that all readers can distinguish, and labelled axes."""
 
 import math
 import re
@@ -26,9 +26,9 @@ THEMES = (0, 1)
 """Indices of the light and the dark theme."""
 
 
-def luminance(colour: str) -> float:
+def luminance(color: str) -> float:
     """Return the relative luminance of WCAG 2."""
-    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    parts = [int(color[place : place + 2], 16) / 255 for place in (1, 3, 5)]
     linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
@@ -41,23 +41,23 @@ def contrast(one: str, other: str) -> float:
 
 @pytest.mark.parametrize("theme", THEMES)
 def test_texts_are_readable_and_marks_are_visible(theme: int) -> None:
-    colours = {name: pair[theme] for name, pair in _LIGHT_AND_DARK.items()}
+    colors = {name: pair[theme] for name, pair in _LIGHT_AND_DARK.items()}
     for ground in ("bg", "panel"):
-        assert contrast(colours["fg"], colours[ground]) >= 7
-        assert contrast(colours["muted"], colours[ground]) >= 4.5
+        assert contrast(colors["fg"], colors[ground]) >= 7
+        assert contrast(colors["muted"], colors[ground]) >= 4.5
     for verdict in Verdict:
-        for ground in (colours["bg"], colours[f"{verdict.value}-tint"]):
-            assert contrast(colours[verdict.value], ground) >= 4.5, verdict
+        for ground in (colors["bg"], colors[f"{verdict.value}-tint"]):
+            assert contrast(colors[verdict.value], ground) >= 4.5, verdict
     for number in range(1, len(SERIES) + 1):
-        assert contrast(colours[f"s{number}"], colours["bg"]) >= 3
-    assert contrast(colours["fg"], colours["mark"]) >= 4.5
+        assert contrast(colors[f"s{number}"], colors["bg"]) >= 3
+    assert contrast(colors["fg"], colors["mark"]) >= 4.5
 
 
 def test_every_verdict_has_its_own_sign() -> None:
     assert len(set(SIGNS.values())) == len(Verdict)
 
 
-def test_a_picture_has_colours_instead_of_their_names() -> None:
+def test_a_picture_has_colors_instead_of_their_names() -> None:
     assert print_theme({"a": ["var(--s1)", {"b": "transparent"}], "c": 1, "d": "x"}) == {
         "a": [_LIGHT_AND_DARK["s1"][0], {"b": "#ffffff"}],
         "c": 1,
@@ -151,7 +151,7 @@ def test_a_percentile_is_drawn_only_with_transactions_beyond_it() -> None:
     assert latency_chart(replace(one, latencies=dict)) is None
 
 
-def test_a_heat_map_shows_certain_differences_in_colour_and_others_in_grey() -> None:
+def test_a_heat_map_shows_certain_differences_in_color_and_others_in_grey() -> None:
     parts = [cases.faster(), cases.undecided(), cases.slower_by_half(), cases.equivalent()]
     whole = study_answer(parts)
     placed = [
@@ -166,7 +166,7 @@ def test_a_heat_map_shows_certain_differences_in_colour_and_others_in_grey() -> 
     assert [cells["a=0", "0"][key] for key in ("way", "sure")] == ["faster", True]
     assert [cells["a=1", "0"][key] for key in ("way", "sure")] == ["slower", True]
     assert [cells["a=0", "1"][key] for key in ("strength", "sure")] == [0.0, False]
-    # Less than half of the speed has the strongest colour.
+    # Less than half of the speed has the strongest color.
     assert cells["a=1", "0"]["strength"] > cells["a=0", "0"]["strength"] > 0
     assert [cells[key]["words"][0] for key in sorted(cells)] == ["▲", "?", "▼", "="]
 

@@ -1,4 +1,4 @@
-"""Heat maps of factors: text and colours where a contender is faster."""
+"""Heat maps of factors: text and colors where a contender is faster."""
 
 from dataclasses import replace
 
@@ -6,7 +6,7 @@ import pytest
 
 from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.report.markdown import markdown
-from pgversus.report.sweeps import heat_colour, heat_maps
+from pgversus.report.sweeps import heat_color, heat_maps
 from tests.builders import answer, study_answer
 from tests.unit.report.cases import CASES, noisy, steady
 
@@ -47,12 +47,12 @@ def test_cells_show_the_change_and_mark_verdicts_without_a_direction() -> None:
     assert texts[3].startswith("?")
 
 
-def test_only_certain_directions_have_a_colour() -> None:
+def test_only_certain_directions_have_a_color() -> None:
     (found,) = heat_maps(mapped())
-    colours = [heat_colour(cell) for _, cells in found.rows for cell in cells if cell is not None]
-    assert colours[0] == "#00dc00", "twice as fast is as green as can be"
-    assert colours[1].startswith("#dc")
-    assert colours[2:] == ["", ""]
+    colors = [heat_color(cell) for _, cells in found.rows for cell in cells if cell is not None]
+    assert colors[0] == "#00dc00", "twice as fast is as green as can be"
+    assert colors[1].startswith("#dc")
+    assert colors[2:] == ["", ""]
 
 
 def test_a_shorter_time_is_faster() -> None:

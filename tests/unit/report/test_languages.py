@@ -108,6 +108,10 @@ def test_a_single_comparison_is_translated_completely() -> None:
             assert untranslated(file.getvalue(), allowed) == set()
 
 
+def test_every_caveat_is_among_what_is_translated() -> None:
+    assert {caveat.slug for answer in single_comparisons() for caveat in answer.caveats} == slugs()
+
+
 def test_a_study_is_translated_completely() -> None:
     allowed = NAMES | UNITS | MARK_UP | slugs()
     with use_language(Language.JAPANESE, Bracketed()):

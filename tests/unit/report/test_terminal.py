@@ -11,7 +11,7 @@ from pgversus.report.terminal import print_answer
 from tests.builders import GOLDEN
 from tests.unit.report.cases import CASES
 
-COLOUR = re.compile("\x1b\\[[0-9;]*(?:3[0-9]|4[0-9]|9[0-7]|38;|48;)[0-9;]*m")
+COLOR = re.compile("\x1b\\[[0-9;]*(?:3[0-9]|4[0-9]|9[0-7]|38;|48;)[0-9;]*m")
 
 
 def printed(case: str, **options: bool | str) -> str:
@@ -47,13 +47,13 @@ def test_output_to_a_pipe_has_no_escapes(case: str) -> None:
     assert "\x1b" not in printed(case)
 
 
-def test_output_to_a_terminal_has_colours() -> None:
-    assert COLOUR.search(printed("faster", is_terminal=True))
+def test_output_to_a_terminal_has_colors() -> None:
+    assert COLOR.search(printed("faster", is_terminal=True))
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_no_color_is_honoured(case: str) -> None:
-    assert not COLOUR.search(printed(case, is_terminal=True, no_color_is_set=True))
+def test_no_color_is_honored(case: str) -> None:
+    assert not COLOR.search(printed(case, is_terminal=True, no_color_is_set=True))
 
 
 @pytest.mark.parametrize("case", CASES)

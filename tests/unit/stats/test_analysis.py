@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from pgversus.records.trials import Block
-from pgversus.stats.analysis import Analysis, analyse, interim_result, quantities_of
+from pgversus.stats.analysis import Analysis, analyze, interim_result, quantities_of
 from pgversus.stats.confidence import Verdict, look_rule
 from pgversus.stats.effects import Samples
 from pgversus.study.comparison import Comparison
@@ -32,9 +32,9 @@ MIRROR = {Verdict.FASTER: Verdict.SLOWER, Verdict.SLOWER: Verdict.FASTER}
 NOISE = st.lists(st.tuples(st.floats(0.9, 1.1), st.floats(0.9, 1.1)), min_size=4, max_size=20)
 
 
-def analysed(blocks: list[Block], of: Comparison | None = None, invalid: frozenset[int] = frozenset()) -> Analysis:
+def analyzed(blocks: list[Block], of: Comparison | None = None, invalid: frozenset[int] = frozenset()) -> Analysis:
     requested = of or comparison()
-    return analyse(Samples(blocks), requested, look_rule(requested.design, len(requested.contenders)), invalid)
+    return analyze(Samples(blocks), requested, look_rule(requested.design, len(requested.contenders)), invalid)
 
 
 def noisy(pairs: list[tuple[float, float]], effect: float = 1.0) -> list[Block]:
@@ -43,7 +43,7 @@ def noisy(pairs: list[tuple[float, float]], effect: float = 1.0) -> list[Block]:
 
 @given(st.lists(st.floats(1.0, 1e5), min_size=4, max_size=30))
 def test_equal_samples_are_never_faster(rates: list[float]) -> None:
-    result = analysed(rate_blocks(rates, rates)).result_of(1)
+    result = analyzed(rate_blocks(rates, rates)).result_of(1)
     assert result.verdict is Verdict.EQUIVALENT
     assert result.ratios[Metric.TPS].value == pytest.approx(1.0)
 
@@ -53,8 +53,8 @@ def test_the_speed_of_the_host_does_not_change_verdicts(
     pairs: list[tuple[float, float]], effect: float, factor: float
 ) -> None:
     blocks = noisy(pairs, effect)
-    before = analysed(blocks).result_of(1)
-    after = analysed(scaled(scaled(blocks, 0, factor), 1, factor)).result_of(1)
+    before = analyzed(blocks).result_of(1)
+    after = analyzed(scaled(scaled(blocks, 0, factor), 1, factor)).result_of(1)
     assert after.verdict is before.verdict
     assert after.ratios[Metric.TPS].value == pytest.approx(before.ratios[Metric.TPS].value)
     assert after.ratios[Metric.TPS].low == pytest.approx(before.ratios[Metric.TPS].low)
@@ -65,7 +65,7 @@ def test_swapping_the_arms_mirrors_verdict_and_interval(
     pairs: list[tuple[float, float]], effect: float, metric: Metric
 ) -> None:
     blocks, requested = noisy(pairs, effect), comparison(design=judged_by(metric))
-    there, back = analysed(blocks, requested).result_of(1), analysed(swapped(blocks), requested).result_of(1)
+    there, back = analyzed(blocks, requested).result_of(1), analyzed(swapped(blocks), requested).result_of(1)
     assert back.verdict is MIRROR.get(there.verdict, there.verdict)
     one, other = there.ratios[metric], back.ratios[metric]
     assert one.low is not None
@@ -77,7 +77,7 @@ def test_swapping_the_arms_mirrors_verdict_and_interval(
 
 @given(NOISE, st.floats(0.5, 2.0))
 def test_every_interval_contains_its_point(pairs: list[tuple[float, float]], effect: float) -> None:
-    found = analysed(noisy(pairs, effect))
+    found = analyzed(noisy(pairs, effect))
     estimates = [*found.result_of(1).ratios.values(), *found.arm_values[0].values(), *found.arm_values[1].values()]
     bounded = [(e.low, e.value, e.high) for e in estimates if e.low is not None and e.high is not None]
     assert bounded
@@ -88,7 +88,7 @@ def test_the_interval_of_a_fixed_design_matches_scipys_paired_t_test() -> None:
     rng = np.random.default_rng(5)
     baseline, contender = rng.lognormal(7, 0.05, 12), rng.lognormal(7.04, 0.05, 12)
     requested = comparison(design=Design(fixed_blocks=12, seed=7))
-    ratio = analysed(rate_blocks(list(baseline), list(contender)), requested).result_of(1).ratios[Metric.TPS]
+    ratio = analyzed(rate_blocks(list(baseline), list(contender)), requested).result_of(1).ratios[Metric.TPS]
     expected = stats.ttest_rel(np.log(contender), np.log(baseline)).confidence_interval(0.95)
     assert ratio.low == pytest.approx(math.exp(expected.low))
     assert ratio.high == pytest.approx(math.exp(expected.high))
@@ -100,13 +100,13 @@ def test_the_interval_of_a_fixed_design_matches_scipys_paired_t_test() -> None:
 )
 def test_twice_the_rate_is_faster_by_every_metric(metric: Metric, verdict: Verdict) -> None:
     blocks = [rate_block(n, 1000.0 + n, 2000.0 - n) for n in range(1, 11)]
-    result = analysed(blocks, comparison(design=judged_by(metric))).result_of(1)
+    result = analyzed(blocks, comparison(design=judged_by(metric))).result_of(1)
     assert result.verdict is verdict
     assert (result.ratios[metric].value > 1) is metric.more_is_better
 
 
 def test_one_block_has_no_interval() -> None:
-    found = analysed([rate_block(1, 100.0, 300.0)])
+    found = analyzed([rate_block(1, 100.0, 300.0)])
     result = found.result_of(1)
     assert result.verdict is Verdict.UNDECIDED
     assert result.ratios[Metric.TPS].value == pytest.approx(3.0)
@@ -116,7 +116,7 @@ def test_one_block_has_no_interval() -> None:
 
 
 def test_no_blocks_give_no_estimates() -> None:
-    found = analysed([])
+    found = analyzed([])
     assert found.arm_values == ({}, {})
     result = found.result_of(1)
     assert result.verdict is Verdict.UNDECIDED
@@ -128,15 +128,15 @@ def test_no_blocks_give_no_estimates() -> None:
 
 def test_three_blocks_are_before_the_first_look() -> None:
     blocks = rate_blocks([100.0, 100.1, 100.2, 100.0], [200.0, 200.1, 199.9, 200.1])
-    assert analysed(blocks[:3]).result_of(1).verdict is Verdict.UNDECIDED
-    assert analysed(blocks).result_of(1).verdict is Verdict.FASTER
+    assert analyzed(blocks[:3]).result_of(1).verdict is Verdict.UNDECIDED
+    assert analyzed(blocks).result_of(1).verdict is Verdict.FASTER
 
 
 def test_a_quantile_needs_enough_transactions_in_blocks_with_both_arms() -> None:
     requested = comparison(design=judged_by(Metric.LATENCY_P95))
     paired = [latency_block(n, [1000] * 200, [3000] * 200) for n in range(1, 5)]
     alone = [latency_block(n, [1000] * 20) for n in range(5, 9)]
-    result = analysed([*paired, *alone], requested).result_of(1)
+    result = analyzed([*paired, *alone], requested).result_of(1)
     assert result.verdict is Verdict.SLOWER
     assert result.ratios[Metric.LATENCY_P95].low is not None
     assert result.ratios[Metric.LATENCY_P95].value == pytest.approx(3.0, rel=0.02)
@@ -145,7 +145,7 @@ def test_a_quantile_needs_enough_transactions_in_blocks_with_both_arms() -> None
 def test_a_quantile_without_enough_transactions_gives_no_verdict() -> None:
     requested = comparison(design=judged_by(Metric.LATENCY_P95))
     blocks = [latency_block(n, [1000] * 500, [3000] * 20) for n in range(1, 21)]
-    result = analysed(blocks, requested).result_of(1)
+    result = analyzed(blocks, requested).result_of(1)
     assert result.verdict is Verdict.UNDECIDED
     assert Metric.LATENCY_P95 not in result.ratios
     assert Metric.LATENCY_P95 not in result.paired_values
@@ -154,7 +154,7 @@ def test_a_quantile_without_enough_transactions_gives_no_verdict() -> None:
 
 def test_the_maximum_has_neither_interval_nor_ratio() -> None:
     blocks = [latency_block(n, [1000, 5000 + n], [2000, 9000 - n]) for n in range(1, 11)]
-    found = analysed(blocks)
+    found = analyzed(blocks)
     assert Metric.LATENCY_MAX not in found.result_of(1).ratios
     value = found.arm_values[0][Metric.LATENCY_MAX]
     assert value.value == pytest.approx(0.005010)
@@ -166,14 +166,14 @@ def test_blocks_without_an_arm_are_ignored_for_a_contender(metric: Metric) -> No
     requested = comparison(design=judged_by(metric))
     whole = rate_blocks([100.0, 101.0, 99.0, 100.5, 100.0], [120.0, 119.0, 121.0, 120.0, 120.5])
     lone = [rate_block(6, 10.0, None), rate_block(7, None, 9000.0), Block(number=8, trials={})]
-    alone, mixed = analysed(whole, requested).result_of(1), analysed([*lone, *whole], requested).result_of(1)
+    alone, mixed = analyzed(whole, requested).result_of(1), analyzed([*lone, *whole], requested).result_of(1)
     assert mixed == alone
     assert mixed.blocks == 5
 
 
 def test_values_of_arms_use_blocks_that_ratios_ignore() -> None:
     blocks = [*rate_blocks([100.0] * 4, [120.0] * 4), rate_block(5, 100.0, None)]
-    found = analysed(blocks)
+    found = analyzed(blocks)
     assert found.arm_values[0][Metric.TPS].n == 5
     assert found.arm_values[1][Metric.TPS].n == 4
     assert found.result_of(1).ratios[Metric.TPS].n == 4
@@ -182,25 +182,25 @@ def test_values_of_arms_use_blocks_that_ratios_ignore() -> None:
 @given(NOISE, st.lists(st.floats(1.0, 1e4), max_size=5))
 def test_the_quotient_of_paired_values_is_the_ratio(pairs: list[tuple[float, float]], alone: list[float]) -> None:
     blocks = [*noisy(pairs), *(rate_block(100 + number, rate, None) for number, rate in enumerate(alone))]
-    found = analysed(blocks).result_of(1)
+    found = analyzed(blocks).result_of(1)
     for metric in (Metric.TPS, Metric.LATENCY_MEAN):
         ours, theirs = found.paired_values[metric]
         assert theirs / ours == pytest.approx(found.ratios[metric].value)
 
 
 def test_a_contender_without_common_blocks_has_no_values() -> None:
-    assert not analysed([rate_block(1, 100.0, None), rate_block(2, None, 100.0)]).result_of(1).paired_values
+    assert not analyzed([rate_block(1, 100.0, None), rate_block(2, None, 100.0)]).result_of(1).paired_values
 
 
 def test_measured_seconds_cover_both_arms_of_paired_blocks() -> None:
     blocks = [rate_block(1, 100.0, 50.0), rate_block(2, 100.0, None)]
-    assert analysed(blocks).result_of(1).seconds_measured == pytest.approx(1.0 + 2.0)
+    assert analyzed(blocks).result_of(1).seconds_measured == pytest.approx(1.0 + 2.0)
 
 
 def test_an_invalid_contender_does_not_affect_other_verdicts() -> None:
     requested = comparison(("a", "b", "c"))
     blocks = [rate_block(n, 100.0 + n / 100, 200.0, 50.0) for n in range(1, 9)]
-    found = analysed(blocks, requested, invalid=frozenset({1}))
+    found = analyzed(blocks, requested, invalid=frozenset({1}))
     assert [result.verdict for result in found.results] == [Verdict.INVALID, Verdict.SLOWER]
     assert [result.contender for result in found.results] == [1, 2]
     assert found.result_of(2) is found.results[1]
@@ -208,8 +208,8 @@ def test_an_invalid_contender_does_not_affect_other_verdicts() -> None:
 
 def test_more_contenders_make_each_interval_wider() -> None:
     series = ([100.0, 101.0, 99.0, 100.5, 100.0], [120.0, 119.0, 121.0, 120.0, 120.5])
-    two = analysed(rate_blocks(*series)).result_of(1).ratios[Metric.TPS]
-    three = analysed(rate_blocks(*series, series[0]), comparison(("a", "b", "c"))).result_of(1).ratios[Metric.TPS]
+    two = analyzed(rate_blocks(*series)).result_of(1).ratios[Metric.TPS]
+    three = analyzed(rate_blocks(*series, series[0]), comparison(("a", "b", "c"))).result_of(1).ratios[Metric.TPS]
     assert three.value == two.value
     assert three.low is not None
     assert two.low is not None
@@ -219,8 +219,8 @@ def test_more_contenders_make_each_interval_wider() -> None:
 def test_a_wider_margin_turns_a_small_difference_into_equivalence() -> None:
     blocks = rate_blocks([100.0, 100.1, 99.9, 100.0, 100.05], [101.0, 101.1, 101.0, 100.9, 101.0])
     small, wide = Design(margin=0.002, seed=7), Design(margin=0.05, seed=7)
-    assert analysed(blocks, comparison(design=small)).result_of(1).verdict is Verdict.FASTER
-    assert analysed(blocks, comparison(design=wide)).result_of(1).verdict is Verdict.EQUIVALENT
+    assert analyzed(blocks, comparison(design=small)).result_of(1).verdict is Verdict.FASTER
+    assert analyzed(blocks, comparison(design=wide)).result_of(1).verdict is Verdict.EQUIVALENT
 
 
 @pytest.mark.parametrize("metric", [metric for metric in JUDGED if metric is not Metric.TIME])
@@ -235,7 +235,7 @@ def test_interim_verdicts_match_the_full_analysis(metric: Metric) -> None:
     verdicts = []
     for n in range(len(blocks) + 1):
         interim = interim_result(Samples(blocks[:n]), requested, rule, 1)
-        result = analyse(Samples(blocks[:n]), requested, rule).result_of(1)
+        result = analyze(Samples(blocks[:n]), requested, rule).result_of(1)
         assert (result.verdict, result.log_ratio) == (interim.verdict, interim.log_ratio)
         verdicts.append(interim.verdict)
     assert verdicts[-1] is Verdict.SLOWER
@@ -244,7 +244,7 @@ def test_interim_verdicts_match_the_full_analysis(metric: Metric) -> None:
 def test_an_operation_has_a_ratio_per_step() -> None:
     requested = comparison(design=judged_by(Metric.TIME), workload=OPERATION)
     blocks = [operation_block(n, OPERATION, (2.0 + n / 100, 1.0), (1.0 + n / 200, 1.0)) for n in range(1, 7)]
-    found = analyse(Samples(blocks), requested, look_rule(requested.design, 1))
+    found = analyze(Samples(blocks), requested, look_rule(requested.design, 1))
     (result,) = found.results
     assert result.verdict is Verdict.FASTER
     ratios = {name: result.ratios[StepTime(name)].value for name in (FIRST, "dump")}

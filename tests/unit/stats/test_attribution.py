@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pgversus.records.trials import Block
-from pgversus.stats.analysis import Analysis, analyse
+from pgversus.stats.analysis import Analysis, analyze
 from pgversus.stats.attribution import Attribution, attribution
 from pgversus.stats.confidence import Verdict, look_rule
 from pgversus.stats.effects import Samples
@@ -17,9 +17,9 @@ BLOCKS = 8
 CLIENTS = 4
 
 
-def analysed(blocks: list[Block]) -> Analysis:
+def analyzed(blocks: list[Block]) -> Analysis:
     requested = comparison(("new, old plans", "old", "new"), Design(fixed_blocks=BLOCKS))
-    return analyse(Samples(blocks), requested, look_rule(requested.design, 2))
+    return analyze(Samples(blocks), requested, look_rule(requested.design, 2))
 
 
 def parts(back_s: float, old_s: float, new_s: float, *, noise: float = 0.0, seed: int = 1) -> Attribution | None:
@@ -30,7 +30,7 @@ def parts(back_s: float, old_s: float, new_s: float, *, noise: float = 0.0, seed
         weather = rng.lognormal(0.0, noise)
         rates = [CLIENTS / (time * weather * rng.lognormal(0.0, noise)) for time in (back_s, old_s, new_s)]
         blocks.append(rate_block(number, *rates))
-    return attribution(analysed(blocks), CLIENTS)
+    return attribution(analyzed(blocks), CLIENTS)
 
 
 def test_without_noise_the_parts_are_exact() -> None:
@@ -74,7 +74,7 @@ def test_no_share_is_reported_if_the_whole_may_be_zero() -> None:
 
 
 def test_too_few_blocks_give_no_attribution() -> None:
-    assert attribution(analysed([rate_block(1, 1.0, 1.0, 2.0)]), CLIENTS) is None
+    assert attribution(analyzed([rate_block(1, 1.0, 1.0, 2.0)]), CLIENTS) is None
 
 
 def test_the_interval_of_the_share_covers_the_true_value() -> None:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgversus.errors import StudyError
-from pgversus.stats.analysis import analyse, blocks_needed
+from pgversus.stats.analysis import analyze, blocks_needed
 from pgversus.stats.confidence import (
     Verdict,
     blocks_to_end,
@@ -109,7 +109,7 @@ def test_the_forecast_does_not_depend_on_the_sign(point: float) -> None:
 def test_no_number_of_blocks_narrows_a_percentile_beyond_its_resolution(precision: float, *, is_reached: bool) -> None:
     requested = comparison(design=replace(judged_by(Metric.LATENCY_P95), precision=precision))
     alike = Samples(latency_block(number, [5000] * 1000, [5000] * 1000) for number in range(1, 11))
-    needed = blocks_needed(analyse(alike, requested, RULE).results[0], requested, RULE)
+    needed = blocks_needed(analyze(alike, requested, RULE).results[0], requested, RULE)
     assert (needed is not None) is is_reached
     narrowest = interval(LogEstimate(point=0.0, standard_error=math.log(1.01) / 2, n=100), RULE).half_width
     assert (narrowest <= math.log1p(precision)) is is_reached

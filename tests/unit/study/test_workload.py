@@ -139,7 +139,7 @@ def test_an_empty_file_is_not_a_builtin() -> None:
         ("SELECT 1;\n\\set id 1", False),
     ],
 )
-def test_single_statements_are_recognised(text: str, *, is_one: bool) -> None:
+def test_single_statements_are_recognized(text: str, *, is_one: bool) -> None:
     assert Script(name="q.sql", text=text).is_one_statement is is_one
 
 

@@ -169,7 +169,7 @@ def series_layers(
 
     shown = [visible(name) for name in names]
     legend = alt.Legend(orient="top", title=None, symbolOpacity=1) if any(shown) else None
-    colour = alt.Color("series:N", scale=alt.Scale(domain=shown, range=list(SERIES[: len(shown)])), legend=legend)
+    color = alt.Color("series:N", scale=alt.Scale(domain=shown, range=list(SERIES[: len(shown)])), legend=legend)
     shape = alt.Shape("series:N", scale=alt.Scale(domain=shown, range=list(SHAPES[: len(shown)])), legend=legend)
     shared = alt.Chart(data(rows))
     # One layer per line: a scale of dashes would draw dashes around the marks of the legend.
@@ -180,7 +180,7 @@ def series_layers(
         for number, name in enumerate(names)
         if any(row["series"] == name for row in rows)
     ]
-    points = shared.mark_point(filled=True, size=55, opacity=1).encode(x=x, y=y, color=colour, shape=shape)
+    points = shared.mark_point(filled=True, size=55, opacity=1).encode(x=x, y=y, color=color, shape=shape)
     return [*lines, points]
 
 

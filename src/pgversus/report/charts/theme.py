@@ -47,7 +47,7 @@ def css_variables() -> str:
     return "".join(f"--{name}:light-dark({light},{dark});" for name, (light, dark) in _LIGHT_AND_DARK.items())
 
 
-def verdict_colour(verdict: Verdict) -> str:
+def verdict_color(verdict: Verdict) -> str:
     """Return the name of the verdict's color."""
     return f"var(--{verdict.value})"
 

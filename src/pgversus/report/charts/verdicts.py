@@ -15,7 +15,7 @@ from pgversus.report.charts.chart import (
     ratio_labels,
     ratio_ticks,
 )
-from pgversus.report.charts.theme import verdict_colour
+from pgversus.report.charts.theme import verdict_color
 from pgversus.report.overview import RankedVerdict, worst_first
 from pgversus.report.sentences import metric_text
 from pgversus.report.sweeps import HeatCell, HeatMap
@@ -123,16 +123,16 @@ def _verdicts(rows: Sequence[_Drawn], x: Any, scale: Any) -> list[Any]:
     ]
     y = alt.Y("label:N", sort=None, title=None, axis=alt.Axis(labelPadding=8, ticks=False, domain=False))
     kinds = list(dict.fromkeys(one.result.verdict for one, _unused in rows))
-    words, colours = [verdict_word(kind) for kind in kinds], [verdict_colour(kind) for kind in kinds]
+    words, colors = [verdict_word(kind) for kind in kinds], [verdict_color(kind) for kind in kinds]
     legend = alt.Legend(orient="top", title=None, symbolOpacity=1)
-    colour = alt.Color("verdict:N", scale=alt.Scale(domain=words, range=colours), legend=legend)
+    color = alt.Color("verdict:N", scale=alt.Scale(domain=words, range=colors), legend=legend)
     shape = alt.Shape(
         "verdict:N", scale=alt.Scale(domain=words, range=[_SHAPES[kind] for kind in kinds]), legend=legend
     )
     base = alt.Chart(data(values))
     return [
-        base.mark_rule(strokeWidth=2, clip=True).encode(x=alt.X("low:Q", scale=scale), x2="high:Q", y=y, color=colour),
-        base.mark_point(filled=True, size=90, opacity=1).encode(x=x, y=y, color=colour, shape=shape),
+        base.mark_rule(strokeWidth=2, clip=True).encode(x=alt.X("low:Q", scale=scale), x2="high:Q", y=y, color=color),
+        base.mark_point(filled=True, size=90, opacity=1).encode(x=x, y=y, color=color, shape=shape),
     ]
 
 

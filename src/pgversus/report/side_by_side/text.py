@@ -89,7 +89,7 @@ def side_by_side_html(found: SideBySide) -> str:
     return rendered_page("side_by_side.html", title=section.title, section=section, confidence=interval_heading())
 
 
-_COLOURS = {
+_COLORS = {
     Agreement.AGREE: "cyan",
     Agreement.LARGER_IN_A: "yellow",
     Agreement.LARGER_IN_B: "yellow",
@@ -121,7 +121,7 @@ def _ratios(section: SideBySideSection) -> Table:
     confidence = interval_heading()
     shown = terminal_table("", "A", confidence, "", "B", confidence, "", _("B / A"), _("A vs B"), _("differences"))
     for row in section.rows:
-        agreement = Text(row.words, style=_COLOURS[row.agreement])
+        agreement = Text(row.words, style=_COLORS[row.agreement])
         shown.add_row(Text(row.place), *_cells(row.a), *_cells(row.b), Text(row.quotient), agreement, Text(row.around))
     return shown
 
