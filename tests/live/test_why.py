@@ -58,8 +58,8 @@ def test_the_effect_of_a_changed_plan_is_measured_with_the_setting_that_undoes_i
     beneath = command_line.run("report", "r/attributions/context-1-arm-1")
     assert beneath.code == 0
     assert f"{NEW} with the plans of {OLD}" in beneath.stdout
-    reported = command_line.run("report", "r")
-    assert f"with {REORDERING}, {NEW} uses the plans of {OLD}" in reported.stdout.replace("With", "with")
+    reported = command_line.run("report", "r", "--verbose")
+    assert f"With {REORDERING}, {NEW} uses the plans of {OLD}" in " ".join(reported.stdout.split())
     # Verbatim as the server wrote it, under the settings of the load.
     (_, _, run), *_ = plans_in(command_line, "r")
     assert run is not None
