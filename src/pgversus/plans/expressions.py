@@ -174,10 +174,15 @@ _QUALIFIED = re.compile(r"(?<![\w$\".])([\w$]++|\"(?:[^\"]++|\"\")*+\")\.")
 class Expressions:
     """Normalizes the expressions of one plan."""
 
-    def __init__(self, subplans: SubplanNames, aliases: Iterable[tuple[str, str | None, bool]]) -> None:
-        """aliases: (alias, relation, whether PostgreSQL numbered it) of nodes with an alias, in the plan's order."""
+    def __init__(
+        self, subplans: SubplanNames, aliases: Iterable[tuple[str, str | None, bool]], renamed: Mapping[str, str]
+    ) -> None:
+        """aliases: (alias, relation, whether PostgreSQL numbered it) of nodes with an alias, in the plan's order.
+
+        renamed: names to use instead of aliases.
+        """
         self._subplans = subplans
-        self._aliases = _own_names(aliases)
+        self._aliases = {**_own_names(aliases), **renamed, **{_in_quotes(old): new for old, new in renamed.items()}}
 
     def conjuncts(self, text: str) -> tuple[str, ...]:
         """Split a condition at AND and sort the parts: `((b = a) AND (1 = c))` becomes `a = b` and `c = 1`."""

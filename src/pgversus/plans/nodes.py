@@ -1,6 +1,7 @@
 """Converts EXPLAIN's raw nodes: operator names, bitmap scans, subplans, in normalized form."""
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -142,6 +143,11 @@ class RawNode:
     bitmap: Bitmap | None
     is_alias_generated: bool
     """Whether PostgreSQL numbered the alias: `t_1`."""
+    is_lone_member: bool
+    """Whether it is below a member of an Append, and alone in reading its relation.
+
+    Its alias is not of the statement: majors up to 12 show a partition p1 of p as `p1`, later ones as `p1 p_1`.
+    """
 
 
 def plan_nodes(root: Mapping[str, Any]) -> tuple[PlanNode, ...]:
@@ -151,7 +157,7 @@ def plan_nodes(root: Mapping[str, Any]) -> tuple[PlanNode, ...]:
     aliases = (
         (str(node.raw["Alias"]), _relation(node.raw), node.is_alias_generated) for node in found if "Alias" in node.raw
     )
-    spelling = Expressions(subplans, aliases)
+    spelling = Expressions(subplans, aliases, _names_of_lone_members(found))
     return tuple(_node(node, spelling) for node in found)
 
 
@@ -167,6 +173,7 @@ def raw_nodes(root: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 def _in_order(root: Mapping[str, Any], subplans: SubplanNames) -> list[RawNode]:
     """Return nodes before their children. Bitmap index scans are part of the heap scan above them."""
     aliases = {str(raw["Alias"]) for raw in raw_nodes(root) if "Alias" in raw}
+    reads = Counter(_relation(raw) for raw in raw_nodes(root))
     found: list[RawNode] = []
     stack: list[tuple[Mapping[str, Any], int, int | None, str, bool]] = [(root, 0, None, MAIN, False)]
     while stack:
@@ -184,6 +191,7 @@ def _in_order(root: Mapping[str, Any], subplans: SubplanNames) -> list[RawNode]:
                 scope=scope,
                 bitmap=bitmap,
                 is_alias_generated=_is_generated(raw, aliases, is_member=is_member),
+                is_lone_member=is_member and "Alias" in raw and reads[_relation(raw)] == 1,
             )
         )
         if parent is not None:
@@ -204,6 +212,22 @@ def _is_generated(raw: Mapping[str, Any], aliases: Collection[str], *, is_member
     return is_member or match[1] == relation or match[1] in aliases
 
 
+def _names_of_lone_members(found: Sequence[RawNode]) -> Mapping[str, str]:
+    """Map aliases of relations that are read once, below an Append, to the relation itself.
+
+    The nodes above show the parent's alias, from 13 on without a number: it stands for the first member.
+    """
+    names: dict[str, str] = {}
+    for node in found:
+        if node.is_lone_member and (relation := _relation(node.raw)) is not None:
+            names[str(node.raw["Alias"])] = relation
+    others = {str(node.raw.get("Alias")) for node in found}
+    for node in found:
+        if node.is_lone_member and node.is_alias_generated and (parent := _given_alias(node)) not in others:
+            names.setdefault(str(parent), str(_relation(node.raw)))
+    return names
+
+
 def _node(node: RawNode, spelling: Expressions) -> PlanNode:
     raw = node.raw
     return PlanNode(
@@ -217,7 +241,7 @@ def _node(node: RawNode, spelling: Expressions) -> PlanNode:
         relation=_relation(raw),
         schema=_schema(raw),
         alias=None if raw.get("Alias") is None else str(raw["Alias"]),
-        given_alias=_given_alias(node),
+        given_alias=_relation(raw) if node.is_lone_member else _given_alias(node),
         indexes=node.bitmap.indexes if node.bitmap is not None else str(raw.get("Index Name", "")),
         detail=_detail(raw),
         conditions=_conditions(node, spelling),

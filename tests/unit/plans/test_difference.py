@@ -429,6 +429,28 @@ def test_aliases_numbered_by_postgresql_are_compared_without_their_numbers() -> 
 
 
 @pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        # FROM p, up to 12 and from 13 on; FROM p x.
+        (("part_1", "part_2", "part_1"), ("p_1", "p_2", "p")),
+        (("x", "x_1", "x"), ("x_1", "x_2", "x")),
+    ],
+)
+def test_partitions_are_equal_under_the_names_that_any_major_gives_them(
+    old: tuple[str, str, str], new: tuple[str, str, str]
+) -> None:
+    def ordered(first: str, second: str, above: str) -> dict[str, Any]:
+        parts = (
+            {**scan(f"part_{number}", Alias=alias, Filter=f"({alias}.k = 1)"), "Parent Relationship": "Member"}
+            for number, alias in enumerate((first, second), start=1)
+        )
+        return node("Sort", node("Append", *parts), Sort_Key=[f"{above}.k"])
+
+    assert changed(ordered(*old), ordered(*new)).level is PlanLevel.IDENTICAL
+    assert changed(ordered(*old), ordered(new[0], new[1], "q")).level is not PlanLevel.IDENTICAL
+
+
+@pytest.mark.parametrize(
     ("value", "text"), [(100_000, "100 000"), (25.5, "26"), (2.555, "2.56"), (0.00001, "0.00001"), ("x", "x")]
 )
 def test_numbers_of_plans_have_no_exponent(value: object, text: str) -> None:
