@@ -171,7 +171,8 @@ def _runs(process: psutil.Process) -> bool:
 def half_kept(line: CommandLine) -> Iterator[str]:
     """Yield cached data that do not match their record."""
     for kept in cached_snapshots(Cache(root=line.cache)):
-        if kept.record is None:
+        record = kept.record()
+        if record is None:
             yield f"a cached snapshot without a record: {kept.key}"
-        elif manifest(kept.directory / "data") != kept.record.files:
+        elif manifest(kept.directory / "data") != record.files:
             yield f"a cached snapshot has changed: {kept.key}"

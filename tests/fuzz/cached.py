@@ -87,7 +87,7 @@ def _show(subject: tuple[dict[str, bytes], list[str]], folder: Path) -> bool:
     if ready_made is not None:
         directory = (cache.builds / "zonky-17.8").resolve()
         assert (directory / ready_made.bin).resolve().is_relative_to(directory), ready_made.bin
-    return None not in (ready_made, from_source, snapshot.record) and source is None
+    return None not in (ready_made, from_source, snapshot.record()) and source is None
 
 
 def _make_lists(rng: Random) -> dict[str, bytes]:

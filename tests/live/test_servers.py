@@ -38,7 +38,9 @@ def test_the_effect_of_plans_is_measured_on_external_servers(command_line: Comma
     data = (case / "group_by.sql").read_text()
     settings = ("--set", "enable_hashagg=off", "--set", "max_parallel_workers_per_gather=0")
     few = ("--blocks", "4")
-    with somebodys_server("16.12", data) as one, somebodys_server("17.8", data) as other:
+    # As a managed server is loaded: an index scan of pages that are not all-visible gains little over the sort.
+    prepared = (data, "VACUUM (ANALYZE)")
+    with somebodys_server("16.12", *prepared) as one, somebodys_server("17.8", *prepared) as other:
         ended = command_line.compare(one, other, *settings, "-f", str(case / "group_by_order.sql"), *few)
         with psycopg.connect(other) as connection:
             assert connection.execute("SHOW enable_group_by_reordering").fetchone() == ("on",)

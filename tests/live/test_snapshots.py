@@ -218,12 +218,13 @@ def test_a_copy_interrupted_by_kill_9_is_not_used_by_the_next_run(command_line: 
     process.communicate(timeout=60)
     command_line.wait_for(lambda: not command_line.leftovers(), seconds=20)
     (kept,) = cached_snapshots(Cache(root=command_line.cache))
-    assert kept.record is not None
-    assert manifest(kept.directory / "data") == kept.record.files
+    record = kept.record()
+    assert record is not None
+    assert manifest(kept.directory / "data") == record.files
     ended = command_line.run(*arguments)
     assert ended.code == 0, ended.stderr
     assert "starts from a cached snapshot" in ended.stderr
-    assert manifest(kept.directory / "data") == kept.record.files
+    assert manifest(kept.directory / "data") == record.files
 
 
 # On a file system of 100 MB, mounted only for this program: space for one empty cluster and its copy, no more.

@@ -64,6 +64,8 @@ def make_room(needs: Needs, cache: Cache, say: Callable[[str], None]) -> None:
 
 def free_up(wanted_bytes: float, cache: Cache, say: Callable[[str], None]) -> None:
     """Remove unused cached snapshots, least recently used first, until this much space is free or none is left."""
+    if shutil.disk_usage(cache.runs).free >= wanted_bytes:
+        return
     removed = 0
     for one in cached_snapshots(cache):
         if shutil.disk_usage(cache.runs).free >= wanted_bytes:

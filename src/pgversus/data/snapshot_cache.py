@@ -47,8 +47,8 @@ class CachedSnapshot:
     """A snapshot in the cache, usable or not."""
 
     directory: Path
-    record: SnapshotRecord | None
-    """None if it cannot be read."""
+    size_bytes: int
+    """Size of its files; 0 if unknown."""
     last_used: float
     """Seconds since 1970."""
 
@@ -58,17 +58,23 @@ class CachedSnapshot:
         return self.directory.name
 
     @property
-    def size_bytes(self) -> int:
-        """Size of its files; 0 if unknown."""
-        return self.record.size_bytes if self.record is not None else 0
-
-    @property
     def gives_room(self) -> bool:
         """Whether removing it frees space: its files stay on disk while a run uses them."""
         return not is_linked(self.directory / _DATA)
 
+    def record(self) -> SnapshotRecord | None:
+        """Read its record; None if that is not possible."""
+        return _read(self.directory)
 
-_CODEC = TypeAdapter(SnapshotRecord)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Size:
+    """The part of a record that says whether there is room: reading all its files takes six times as long."""
+
+    size_bytes: Annotated[int, Field(ge=0, lt=2**63)]
+
+
+_CODEC, _SIZE = TypeAdapter(SnapshotRecord), TypeAdapter(_Size)
 
 
 def take(cache: Cache, recipe: SnapshotKey, directory: Path, say: Callable[[str], None]) -> SnapshotRecord | None:
@@ -138,7 +144,9 @@ def cached_snapshots(cache: Cache) -> list[CachedSnapshot]:
         if directory.name.startswith(_REMOVED):
             shutil.rmtree(directory, ignore_errors=True)
         elif directory.is_dir():
-            found.append(CachedSnapshot(directory=directory, record=_read(directory), last_used=_last_used(directory)))
+            found.append(
+                CachedSnapshot(directory=directory, size_bytes=_size(directory), last_used=_last_used(directory))
+            )
     return sorted(found, key=lambda one: (one.last_used, one.key))
 
 
@@ -184,6 +192,13 @@ def _read(kept: Path) -> SnapshotRecord | None:
         return _CODEC.validate_json((kept / _RECORD).read_bytes())
     except (OSError, ValidationError):
         return None
+
+
+def _size(kept: Path) -> int:
+    try:
+        return _SIZE.validate_json((kept / _RECORD).read_bytes()).size_bytes
+    except (OSError, ValidationError):
+        return 0
 
 
 def _last_used(directory: Path) -> float:

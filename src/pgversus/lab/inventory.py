@@ -269,12 +269,13 @@ def _build_text(build: CachedBuild) -> str:
 
 
 def _snapshot_shown(snapshot: CachedSnapshot) -> CachedThing:
+    record = snapshot.record()
     return CachedThing(
         kind=CachedKind.SNAPSHOT,
         name=snapshot.key,
         size_bytes=snapshot.size_bytes,
         last_used=snapshot.last_used,
-        what="not readable" if snapshot.record is None else _snapshot_text(snapshot.record.made_of.hidden),
+        what="not readable" if record is None else _snapshot_text(record.made_of.hidden),
     )
 
 

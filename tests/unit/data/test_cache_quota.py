@@ -26,7 +26,8 @@ def cache(tmp_path: Path) -> Cache:
 
 
 def scales(cache: Cache) -> list[int | None]:
-    return [one.record.made_of.pgbench_scale for one in cached_snapshots(cache) if one.record is not None]
+    records = (one.record() for one in cached_snapshots(cache))
+    return [record.made_of.pgbench_scale for record in records if record is not None]
 
 
 @pytest.mark.parametrize(

@@ -260,4 +260,4 @@ def test_a_record_with_an_impossible_size_cannot_be_read(cache: Cache, size: str
     assert '"size_bytes":1000,' in text
     file.write_text(text.replace('"size_bytes":1000,', f'"size_bytes":{size},'))
     (found,) = cached_snapshots(cache)
-    assert (found.record, found.size_bytes) == (None, 0)
+    assert (found.record(), found.size_bytes) == (None, 0)
