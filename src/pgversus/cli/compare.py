@@ -11,6 +11,7 @@ from pgversus.cli.answer import measure, show_dry_run
 from pgversus.cli.options import (
     ANSWER_GROUP,
     PROGRAMS_GROUP,
+    Count,
     GroupedCommand,
     WholeNumber,
     check_options,
@@ -20,7 +21,7 @@ from pgversus.cli.question import arms_options, check_tables, comparison_of, stu
 from pgversus.study.comparison import Comparison
 from pgversus.study.design import FIRST_LOOK, LEAST_FIXED, MOST_BLOCKS
 from pgversus.study.metrics import JUDGED_BY_NAME
-from pgversus.study.workload import LARGEST_INT, LEAST_RATE, QueryMode
+from pgversus.study.workload import LEAST_RATE, QueryMode
 
 _GROUPS = {
     "Data": ("initialize", "scale", "setup", "full_statistics", "prepare", "variables"),
@@ -51,7 +52,7 @@ _GROUPS = {
     "--client",
     "--clients",
     "clients",
-    type=WholeNumber(min=1, max=LARGEST_INT),
+    type=Count(min=1),
     metavar="N",
     help="Number of concurrent clients.  [default: 1]",
 )
@@ -60,7 +61,7 @@ _GROUPS = {
     "--jobs",
     "--threads",
     "jobs",
-    type=WholeNumber(min=1, max=LARGEST_INT),
+    type=Count(min=1),
     metavar="N",
     help="Number of pgbench threads.  [default: one per client, at most one per processor]",
 )
@@ -140,7 +141,7 @@ _GROUPS = {
 )
 @click.option(
     "--blocks",
-    type=WholeNumber(min=LEAST_FIXED, max=LARGEST_INT),
+    type=Count(min=LEAST_FIXED),
     metavar="N",
     help="Run exactly N blocks and analyze once at the end.",
 )
@@ -151,7 +152,7 @@ _GROUPS = {
 )
 @click.option(
     "--windows",
-    type=WholeNumber(min=1, max=LARGEST_INT),
+    type=Count(min=1),
     metavar="N",
     help="Windows per arm and block.  [default: fitted to the load]",
 )

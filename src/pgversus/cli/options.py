@@ -10,6 +10,7 @@ import click
 
 from pgversus.host.output_file import check_output
 from pgversus.study.build_options import USUAL_MANNER, BuildManner, BuildProfile, BuildSystem, requested_manner
+from pgversus.study.workload import LARGEST_INT
 from pgversus.text.translation import Language
 
 if TYPE_CHECKING:
@@ -116,6 +117,17 @@ class WholeNumber(click.IntRange):
     """A whole number in a range, whose errors speak of an integer and not of an `integer range`."""
 
     name = "integer"
+
+
+class Count(WholeNumber):
+    """A number of clients, blocks or windows, within PostgreSQL's int; help shows the lower limit only."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number; BadParameter for a larger one."""
+        number = super().convert(value, param, ctx)
+        if number > LARGEST_INT:
+            self.fail(f"{number} is larger than {LARGEST_INT}.", param, ctx)
+        return number
 
 
 class HostlessCommand(click.Command):

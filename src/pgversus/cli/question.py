@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from pgversus.cli.options import Command, WholeNumber, names_starting, with_options
+from pgversus.cli.options import Command, Count, names_starting, with_options
 from pgversus.cli.output import read_text, setup_files
 from pgversus.errors import StudyError
 from pgversus.postgres.labels import labelled_server
@@ -24,7 +24,6 @@ from pgversus.study.steps import operation_name, program_step, statement_step, v
 from pgversus.study.study import Context, Study, StudyKind
 from pgversus.study.workload import (
     BUILTIN_SCRIPTS,
-    LARGEST_INT,
     VARIABLE_NAME,
     Operation,
     PgbenchWorkload,
@@ -61,7 +60,7 @@ _ARMS = (
     click.option(
         "-s",
         "--scale",
-        type=WholeNumber(min=1, max=LARGEST_INT),
+        type=Count(min=1),
         metavar="N",
         help="Scale factor for -i, and :scale in scripts.  [default: 1]",
     ),

@@ -309,3 +309,13 @@ def test_the_name_of_an_operation_is_its_statement_without_the_password() -> Non
     assert isinstance(found, Operation)
     assert found.name == "ALTER ROLE u PASSWORD ..."
     assert found.steps[0].sql == "ALTER ROLE u PASSWORD 'Geheim99'"
+
+
+@pytest.mark.parametrize("flag", ["-c", "-j", "-s", "--blocks", "--windows"])
+def test_numbers_beyond_an_int_are_refused_without_a_limit_in_the_help(
+    flag: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["compare", "16", "17", "-i", "-S", flag, str(2**31)]) == 2
+    assert f"{2**31} is larger than {2**31 - 1}." in capfd.readouterr().err
+    assert run(["compare", "--help"]) == 0
+    assert str(2**31 - 1) not in capfd.readouterr().out
