@@ -21,7 +21,7 @@ _OF_PGBENCH = (
         "create other tables with --setup FILE",
     ),
     (("--random-seed",), "--seed N"),
-    (("-L", "--latency-limit"), "every transaction counts; compare slow ones with --metric latency_p99"),
+    (("-L", "--latency-limit"), "every transaction counts; compare slow ones with --metric latency_p95"),
     (
         ("--max-tries", "--failures-detailed"),
         "a failed transaction is not retried; pgversus reports how many failed, by arm",

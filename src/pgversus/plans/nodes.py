@@ -218,13 +218,15 @@ def _names_of_lone_members(found: Sequence[RawNode]) -> Mapping[str, str]:
     The nodes above show the parent's alias, from 13 on without a number: it stands for the first member.
     """
     names: dict[str, str] = {}
+    all_aliases = {str(node.raw.get("Alias")) for node in found}
     for node in found:
-        if node.is_lone_member and (relation := _relation(node.raw)) is not None:
-            names[str(node.raw["Alias"])] = relation
-    others = {str(node.raw.get("Alias")) for node in found}
+        alias, relation = str(node.raw.get("Alias")), _relation(node.raw)
+        # A statement may give the name of a partition to another table.
+        if node.is_lone_member and relation is not None and (alias == relation or relation not in all_aliases):
+            names[alias] = relation
     for node in found:
-        if node.is_lone_member and node.is_alias_generated and (parent := _given_alias(node)) not in others:
-            names.setdefault(str(parent), str(_relation(node.raw)))
+        if node.is_lone_member and node.is_alias_generated and (parent := _given_alias(node)) not in all_aliases:
+            names.setdefault(str(parent), names.get(str(node.raw["Alias"]), str(parent)))
     return names
 
 

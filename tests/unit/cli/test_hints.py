@@ -7,6 +7,7 @@ from pgversus.cli.compare import compare
 from pgversus.cli.main import run
 from pgversus.cli.run import run as run_command
 from pgversus.cli.studies import copy
+from pgversus.study.metrics import JUDGED_BY_NAME
 
 OF_PGBENCH = (
     *("-T", "--time", "-t", "--transactions", "-P", "--progress", "--progress-timestamp", "-l", "--log"),
@@ -63,3 +64,8 @@ def test_names_are_completed() -> None:
     assert completed(compare, "builtins", "s") == ["simple-update", "select-only"]
     assert completed(run_command, "study_name", "planner") == ["planner-16-vs-17"]
     assert completed(copy, "name", "block") == ["block-size"]
+
+
+def test_a_hint_suggests_a_metric_that_exists(capfd: pytest.CaptureFixture[str]) -> None:
+    words = refusal(capfd, "compare", "16", "17", "-S", "-L", "50").split()
+    assert words[words.index("--metric") + 1] in JUDGED_BY_NAME

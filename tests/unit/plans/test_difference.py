@@ -450,6 +450,14 @@ def test_partitions_are_equal_under_the_names_that_any_major_gives_them(
     assert changed(ordered(*old), ordered(new[0], new[1], "q")).level is not PlanLevel.IDENTICAL
 
 
+def test_a_table_that_has_the_name_of_a_partition_as_its_alias_is_not_taken_for_it() -> None:
+    def joined_with(filtered: str) -> dict[str, Any]:
+        part = {**scan("part_1", Alias="p_1", Filter=f"({filtered}.k = 1)"), "Parent Relationship": "Member"}
+        return node("Nested Loop", scan("t", Alias="part_1"), node("Append", part))
+
+    assert changed(joined_with("p_1"), joined_with("part_1")).level is not PlanLevel.IDENTICAL
+
+
 @pytest.mark.parametrize(
     ("value", "text"), [(100_000, "100 000"), (25.5, "26"), (2.555, "2.56"), (0.00001, "0.00001"), ("x", "x")]
 )
