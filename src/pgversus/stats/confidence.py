@@ -98,9 +98,11 @@ def check_precision(design: Design, verdicts: int) -> None:
 
     verdicts: as for look_rule().
     """
-    wanted, rule = design.log_precision, look_rule(design, verdicts)
+    if design.precision is None or design.metric.quantile is None:
+        return
+    rule = look_rule(design, verdicts)
     least = rule.critical_value(rule.last_look) * BIN_WIDTH / 2
-    if design.metric.quantile is not None and design.precision is not None and wanted is not None and wanted < least:
+    if math.log1p(design.precision) < least:
         raise StudyError(
             "no number of blocks reaches this precision of a percentile",
             slug="study-precision-of-percentile",
