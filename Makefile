@@ -6,7 +6,7 @@ BIN := .venv/bin
 # Packages without effects.
 PURE := answers engine plans records report stats study text
 # Builds for the tests of builds from source, made in advance because they occupy all processors for minutes.
-BUILT_FOR_TESTS := 17 17+blocksize=32 17+cassert
+BUILT_FOR_TESTS := 17 17+blocksize=32
 # Long tests run in `make test-all` only, which clears this.
 SHORT := and not long
 

@@ -1,6 +1,6 @@
 """Builds from source: they have the requested options, failures leave nothing, and commits can be compared.
 
-The release itself, a build with 32 kB blocks and one with assertions are built before these tests (Makefile).
+The release itself and a build with 32 kB blocks are built before these tests (Makefile): each takes minutes.
 """
 
 import json
@@ -22,7 +22,7 @@ from tests.live.conftest import QUICK, CommandLine
 pytestmark = pytest.mark.needs_tools
 
 RELEASE = "17"
-LARGE, CHECKED = f"{RELEASE}+blocksize=32", f"{RELEASE}+cassert"
+LARGE = f"{RELEASE}+blocksize=32"
 SEQSCAN = "SELECT count(*) FROM pgbench_accounts WHERE abalance <> 0;"
 PLANTED = "\tfor (volatile int wasted = 0; wasted < 300; wasted++)\n\t\t;\t\t\t\t\t\t/* {unique} */\n"
 """A busy loop of two lines, with a comment that makes the source unique, so that no cache has a build of it."""
@@ -87,21 +87,6 @@ def test_builds_with_different_block_sizes_have_the_same_rows_and_memory(command
     shown = command_line.run("report", "results", "--verbose")
     assert "+blocksize=32" in shown.stdout
     assert re.search(r"^pgbench_accounts +[\d.]+ MB", shown.stdout, re.MULTILINE)
-
-
-@pytest.mark.measures
-def test_assertions_are_slower_and_are_reported(command_line: CommandLine) -> None:
-    script = command_line.write("sort.sql", "SELECT count(DISTINCT abalance + aid) FROM pgbench_accounts;")
-    ended = command_line.compare(RELEASE, CHECKED, "-i", "-s", "1", "-f", script, "--budget", "6m")
-    assert ended.code == 0, ended.stderr
-    (verdict,) = ended.comparison["verdicts"]
-    assert verdict["verdict"] == "slower"
-    assert "17+cassert is slower" in ended.comparison["answer"][0]
-    usual, checked = arms_of(ended.comparison)
-    assert (usual["compiled_in"]["debug_assertions"], checked["compiled_in"]["debug_assertions"]) == ("off", "on")
-    assert "--enable-cassert" in checked["compiled_in"]["CONFIGURE"]
-    assert "mixed-builds" not in ended.caveats
-    assert "+cassert" in command_line.run("report", "results", "--verbose").stdout
 
 
 @pytest.mark.long
