@@ -67,7 +67,7 @@ def show_dry_run(
     """
     from pgversus.host.identity import server_user  # noqa: PLC0415 - `pgversus --help` does not need psutil
     from pgversus.lab.estimates import check_disk_space, dry_run  # noqa: PLC0415 - the same
-    from pgversus.report.inventory import dry_run_text  # noqa: PLC0415 - the same
+    from pgversus.report.dry_run import dry_run_text  # noqa: PLC0415 - the same
 
     found = dry_run(
         with_requested_manner(study, options),

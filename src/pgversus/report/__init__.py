@@ -21,7 +21,8 @@ markdown.py       Markdown for a pull request
 html.py           HTML pages from templates, and their security policy
 json_document.py  the JSON document
 tidy_tables.py    one row per verdict or trial: CSV, Arrow, Parquet
-inventory.py      installed servers, the cache, a dry run
+inventory.py      installed servers and the cache
+dry_run.py        a dry run
 page/             a study as a single HTML page
 article/          a study as an article
 side_by_side/     two results side by side

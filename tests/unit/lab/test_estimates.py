@@ -19,7 +19,7 @@ from pgversus.lab.estimates import check_disk_space, dry_run
 from pgversus.lab.resume import EarlierResults
 from pgversus.lab.studies import open_study
 from pgversus.records.dry_run import DryRun
-from pgversus.report.inventory import dry_run_text
+from pgversus.report.dry_run import dry_run_text
 from pgversus.store.writing import Results
 from pgversus.study.design import Design
 from pgversus.study.metrics import Metric
