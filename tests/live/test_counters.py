@@ -84,6 +84,12 @@ HIDDEN = {
 Servers = Callable[[str], Server]
 
 
+def on(*versions: str) -> pytest.MarkDecorator:
+    """Run a test on a server of each version; all tests of a version run in one process, which starts it once."""
+    params = [pytest.param(one, marks=pytest.mark.xdist_group(f"counters-{one}")) for one in versions]
+    return pytest.mark.parametrize("version", params)
+
+
 @pytest.fixture(scope="session")
 def servers() -> Iterator[Servers]:
     """A running server of each version, started on first use."""
@@ -125,7 +131,7 @@ def _pid(server: Server) -> int:
     return server.postmaster_pid
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@on(*VERSIONS)
 def test_each_version_has_exactly_its_own_counters(servers: Servers, version: str) -> None:
     with connect(servers(version).target) as connection:
         found = read_counters(connection)
@@ -133,7 +139,7 @@ def test_each_version_has_exactly_its_own_counters(servers: Servers, version: st
     assert all(value >= 0 for value in found.values())
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@on(*VERSIONS)
 def test_written_rows_and_their_wal_are_counted_exactly(servers: Servers, version: str) -> None:
     _work(servers(version), "DROP TABLE IF EXISTS written", "CREATE TABLE written (id int, v int)")
     grown = _growth(
@@ -150,7 +156,7 @@ def test_written_rows_and_their_wal_are_counted_exactly(servers: Servers, versio
         assert grown["wal_bytes"] >= 1110 * 24
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@on(*VERSIONS)
 def test_rollbacks_and_commits_are_counted_separately(servers: Servers, version: str) -> None:
     grown = _growth(servers(version), "SELECT 1", "BEGIN", "SELECT 2", "ROLLBACK")
     assert grown["transactions_rolled_back"] == 1
@@ -158,7 +164,7 @@ def test_rollbacks_and_commits_are_counted_separately(servers: Servers, version:
     assert 1 <= grown["transactions_committed"] <= 20
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@on(*VERSIONS)
 def test_a_sort_that_spills_is_counted(servers: Servers, version: str) -> None:
     grown = _growth(servers(version), "SET work_mem = '64kB'", SORT)
     assert grown["temp_files"] >= 1
@@ -166,13 +172,13 @@ def test_a_sort_that_spills_is_counted(servers: Servers, version: str) -> None:
     assert 30 * MEGABYTE <= grown["temp_bytes"] <= 100 * MEGABYTE
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@on(*VERSIONS)
 def test_a_sort_in_memory_writes_no_temporary_files(servers: Servers, version: str) -> None:
     grown = _growth(servers(version), "SET work_mem = '64MB'", SORT)
     assert (grown["temp_files"], grown["temp_bytes"]) == (0, 0)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@on(*VERSIONS)
 def test_a_scan_of_a_table_larger_than_shared_buffers_counts_as_reads(servers: Servers, version: str) -> None:
     with connect(servers(version).target) as connection:
         size = connection.execute("SELECT pg_relation_size('t')").fetchone()
@@ -189,7 +195,7 @@ def test_a_scan_of_a_table_larger_than_shared_buffers_counts_as_reads(servers: S
         assert grown["server_io_read_bytes"] >= read_bytes
 
 
-@pytest.mark.parametrize("version", ["16.12", "18.0"])
+@on("16.12", "18.0")
 def test_a_read_is_one_block_in_16_and_many_blocks_in_18(servers: Servers, version: str) -> None:
     grown = _growth(servers(version), "SELECT count(*) FROM t")
     blocks = grown["client_io_read_bytes"] / BLOCK_BYTES
@@ -199,7 +205,7 @@ def test_a_read_is_one_block_in_16_and_many_blocks_in_18(servers: Servers, versi
         assert 0 < grown["client_io_reads"] < blocks / 2
 
 
-@pytest.mark.parametrize("version", ["16.12", "17.8", "18.0"])
+@on("16.12", "17.8", "18.0")
 def test_extending_a_table_is_counted(servers: Servers, version: str) -> None:
     grown = _growth(servers(version), "CREATE TABLE grown AS SELECT * FROM t LIMIT 10000", "DROP TABLE grown")
     assert grown["client_io_extend_bytes"] >= 10 * MEGABYTE
@@ -207,7 +213,7 @@ def test_extending_a_table_is_counted(servers: Servers, version: str) -> None:
         assert 0 < grown["client_io_extends"] <= grown["client_io_extend_bytes"] / BLOCK_BYTES
 
 
-@pytest.mark.parametrize("version", ["16.12", "17.8", "18.0"])
+@on("16.12", "17.8", "18.0")
 def test_wal_writes_are_not_counted_as_io(servers: Servers, version: str) -> None:
     _work(servers(version), "DROP TABLE IF EXISTS logged", "CREATE TABLE logged (id int)", "CHECKPOINT")
     grown = _growth(servers(version), *["INSERT INTO logged VALUES (1)"] * 200)
@@ -215,7 +221,7 @@ def test_wal_writes_are_not_counted_as_io(servers: Servers, version: str) -> Non
     assert grown["server_io_writes"] < 100
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@on(*VERSIONS)
 def test_a_checkpoint_is_counted_as_requested(servers: Servers, version: str) -> None:
     with connect(servers(version).target) as connection:
         before = read_settled_counters(connection)
@@ -229,7 +235,7 @@ def test_a_checkpoint_is_counted_as_requested(servers: Servers, version: str) ->
     assert grown["checkpoint_buffers_written"] > before["checkpoint_buffers_written"]
 
 
-@pytest.mark.parametrize("version", ["12.22", "18.0"])
+@on("12.22", "18.0")
 def test_repeated_readings_from_one_session_add_little(servers: Servers, version: str) -> None:
     with connect(servers(version).target) as connection:
         # A session reports at most once a second: the first reading fills its caches, the second waits for its turn.
@@ -243,8 +249,9 @@ def test_repeated_readings_from_one_session_add_little(servers: Servers, version
     assert grown["tuples_inserted"] + grown["tuples_updated"] + grown["tuples_deleted"] == 0
 
 
-@pytest.mark.parametrize(("version", "readings_left"), [("12.22", 1), ("15.14", 0), ("18.0", 0)])
-def test_a_reading_is_not_counted_in_the_next_window(servers: Servers, version: str, readings_left: int) -> None:
+@on("12.22", "15.14", "18.0")
+def test_a_reading_is_not_counted_in_the_next_window(servers: Servers, version: str) -> None:
+    readings_left = int(version == "12.22")
     with closing(CounterSession(servers(version).target)) as session:
         own = session.own_growth()
         assert own["tuples_returned"] > 100
@@ -258,7 +265,7 @@ def test_a_reading_is_not_counted_in_the_next_window(servers: Servers, version: 
             assert found["transactions_committed"] <= 2 * readings_left + 3
 
 
-@pytest.mark.parametrize("version", ["12.22", "18.0"])
+@on("12.22", "18.0")
 def test_counters_that_a_role_may_not_read_are_absent(servers: Servers, version: str) -> None:
     server = servers(version)
     view, hidden = HIDDEN[version]
@@ -272,14 +279,14 @@ def test_counters_that_a_role_may_not_read_are_absent(servers: Servers, version:
             _work(server, statement.format(view))
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@on(*VERSIONS)
 def test_reset_statistics_yield_no_number(servers: Servers, version: str) -> None:
     _work(servers(version), *["SELECT 1"] * 200)
     grown = _growth(servers(version), "SELECT pg_stat_reset()")
     assert "transactions_committed" not in grown
 
 
-@pytest.mark.parametrize("version", ["12.22", "18.0"])
+@on("12.22", "18.0")
 def test_cpu_time_of_a_finished_session_is_counted_once(servers: Servers, version: str) -> None:
     server = servers(version)
     before = cpu_time(_pid(server))
@@ -298,7 +305,7 @@ def test_cpu_time_of_a_finished_session_is_counted_once(servers: Servers, versio
     assert spent - 0.02 <= used <= 1.2 * spent + 0.2
 
 
-@pytest.mark.parametrize("version", ["12.22", "18.0"])
+@on("12.22", "18.0")
 def test_peak_memory_includes_a_short_allocation_of_a_session(servers: Servers, version: str) -> None:
     server = servers(version)
     idle = memory_bytes(_pid(server))
@@ -309,6 +316,7 @@ def test_peak_memory_includes_a_short_allocation_of_a_session(servers: Servers, 
     assert idle + 48 * MEGABYTE <= memory.peak_bytes <= idle + 150 * MEGABYTE
 
 
+@pytest.mark.xdist_group("counters-18.0")
 def test_every_counter_is_described(servers: Servers) -> None:
     server = servers("18.0")
     with connect(server.target) as connection:
@@ -327,7 +335,7 @@ def test_files_of_a_stopped_server_are_evicted_from_the_page_cache() -> None:
     assert share < 0.05
 
 
-@pytest.mark.parametrize("version", ["12.22", "17.8"])
+@on("12.22", "17.8")
 def test_the_first_window_excludes_the_warm_up(servers: Servers, version: str, open_directory: Path) -> None:
     # Before 15, statistics requested a moment ago are returned again for half a second, so this load requests them.
     script = Script(name="asking", text="SELECT pg_stat_get_db_xact_commit(0);\n")

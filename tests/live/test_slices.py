@@ -35,8 +35,11 @@ from tests.live.conftest import own_server
 pytestmark = pytest.mark.live
 
 
-# The oldest and the newest: the views that are read are the same in between.
-@pytest.fixture(scope="module", params=["12.22", "18.0"])
+# The oldest and the newest: the views that are read are the same in between. All tests of one run in one process.
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(version, marks=pytest.mark.xdist_group(f"slices-{version}")) for version in ("12.22", "18.0")],
+)
 def server(request: pytest.FixtureRequest) -> Iterator[Server]:
     with own_server(f"zonky:{request.param}") as started:
         started.start()
