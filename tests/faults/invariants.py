@@ -20,7 +20,8 @@ from pgversus.host.files import manifest
 from pgversus.report.json_document import study_document
 from pgversus.report.terminal import SafeConsole, print_study_answer
 from pgversus.stats.confidence import Verdict
-from pgversus.store.folder import FILE_NAME, holds_results
+from pgversus.store.folder import holds_results
+from pgversus.store.results_file import read_only_uri
 from pgversus.study.design import StopReason
 from tests.faults.study import BLOCKS, WINDOWS
 from tests.live.conftest import CommandLine, Ended
@@ -34,11 +35,16 @@ _NO_CLAIM = {Verdict.UNDECIDED, Verdict.INVALID}
 _ENDS = {0, 2, 3, 4, 5, 130}
 
 
+def opened(folder: Path) -> closing[sqlite3.Connection]:
+    """Open results for reading, which needs no space on a full disk."""
+    return closing(sqlite3.connect(read_only_uri(folder), uri=True))
+
+
 def stored_blocks(folder: Path) -> StoredBlocks:
     """Return every row of every block in a results folder; empty without results."""
     if not holds_results(folder):
         return {}
-    with closing(sqlite3.connect(f"{(folder / FILE_NAME).absolute().as_uri()}?mode=ro", uri=True)) as database:
+    with opened(folder) as database:
         database.execute("BEGIN")
         blocks = database.execute("SELECT context, block FROM block").fetchall()
         return {
@@ -62,7 +68,7 @@ def half_measured(folder: Path) -> Iterator[str]:
     """Yield blocks that lack a trial, finished trials that lack a window, failed trials with a number."""
     if not holds_results(folder):
         return
-    with closing(sqlite3.connect(folder / FILE_NAME)) as database:
+    with opened(folder) as database:
         for context, block, trials in database.execute(
             "SELECT b.context, b.block, count(t.arm) FROM block b"
             " LEFT JOIN trial t ON (t.context, t.block) = (b.context, b.block)"
@@ -89,7 +95,7 @@ def failed_trials(folder: Path) -> list[str]:
     """Return the message of every failed trial in these results."""
     if not holds_results(folder):
         return []
-    with closing(sqlite3.connect(folder / FILE_NAME)) as database:
+    with opened(folder) as database:
         return [words for (words,) in database.execute("SELECT failed_words FROM trial WHERE status = 'failed'")]
 
 
@@ -97,7 +103,7 @@ def missing_blocks(folder: Path) -> int:
     """Return the number of blocks with both arms that the study's contexts lack; all of them without results."""
     if not holds_results(folder):
         return BLOCKS
-    with closing(sqlite3.connect(folder / FILE_NAME)) as database:
+    with opened(folder) as database:
         whole = database.execute(
             "SELECT context, (SELECT count(*) FROM (SELECT block FROM trial t WHERE t.context = c.context"
             " AND t.status = 'finished' GROUP BY block HAVING count(*) = 2)) FROM context c"

@@ -2,9 +2,8 @@
 
 import re
 import signal
-import sqlite3
 import time
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,9 +12,9 @@ from random import Random
 import psutil
 
 from pgversus.host.lost_time import LATE_S
-from pgversus.store.folder import FILE_NAME
 from pgversus.study.counters import DISTURBED_WINDOWS
 from tests.faults.fault import Fault, Outcome
+from tests.faults.invariants import opened
 from tests.faults.kills import Victims, backends, pgbench, pgversus
 from tests.faults.resuming import outcome_of
 from tests.faults.study import RUN, write_study
@@ -90,7 +89,7 @@ def _longest_unreported_window_s(folder: Path) -> float:
 
 
 def _number(folder: Path, query: str, *values: str) -> float:
-    with closing(sqlite3.connect(folder / FILE_NAME)) as database:
+    with opened(folder) as database:
         (number,) = database.execute(query, values).fetchone()
         return float(number)
 

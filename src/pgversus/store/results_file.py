@@ -45,6 +45,8 @@ _LONGEST_VALUE = 10**9
 """The default limit of SQLite."""
 _LONGEST_WORDS = 300
 _BESIDE = ("-wal", "-shm", "-journal")
+_LEAST_INDEX_BYTES = 2**15
+"""The size of the smallest index of a WAL (-shm): SQLite writes only with a complete one."""
 
 
 class ResultsFile(sqlite3.Connection):
@@ -62,8 +64,8 @@ def opened(folder: Path) -> Iterator[ResultsFile]:
     and RecursionError raised in the block.
     """
     try:
-        size = _checked_size(folder)
-        with closing(sqlite3.connect(_uri(folder), uri=True, isolation_level=None, factory=ResultsFile)) as database:
+        size, uri = _checked_size(folder), read_only_uri(folder)
+        with closing(sqlite3.connect(uri, uri=True, isolation_level=None, factory=ResultsFile)) as database:
             database.size = size
             _bound(database)
             # One snapshot of the database: a run may be adding blocks meanwhile.
@@ -171,12 +173,24 @@ def _checked_size(folder: Path) -> int:
     return size
 
 
-def _uri(folder: Path) -> str:
-    """Return a read-only URI: reading results of another user, or on a full disk, must work and create no files."""
-    file = (folder / FILE_NAME).absolute()
-    # Without a WAL nobody is writing; SQLite would otherwise create files even to read.
-    is_closed = not file.with_name(f"{FILE_NAME}-wal").exists()
-    return f"{file.as_uri()}?{'immutable=1' if is_closed else 'mode=ro'}"
+def read_only_uri(folder: Path) -> str:
+    """Return a URI for SQLite: reading results of another user, or on a full disk, must work and create no files."""
+    # SQLite would create files, or enlarge them, even to read.
+    return f"{(folder / FILE_NAME).absolute().as_uri()}?{'mode=ro' if _may_be_written(folder) else 'immutable=1'}"
+
+
+def _may_be_written(folder: Path) -> bool:
+    """Return whether the WAL has content, or a run may be about to write to it."""
+    wal, index = (folder / f"{FILE_NAME}{end}" for end in ("-wal", "-shm"))
+    # A disk that was full when a run opened its results leaves an empty WAL and the beginning of an index.
+    return wal.exists() and (_size(wal) > 0 or _size(index) >= _LEAST_INDEX_BYTES)
+
+
+def _size(file: Path) -> int:
+    """Return the size in bytes; 0 for a missing file: a run removes these files when it ends."""
+    with suppress(FileNotFoundError):
+        return file.stat().st_size
+    return 0
 
 
 def _error_text(error: Exception) -> str:

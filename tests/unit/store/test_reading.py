@@ -138,6 +138,16 @@ def test_only_regular_files_are_opened(folder: Path, kind: str, ends: str) -> No
         assert refused(folder) == f"{place.name} is not a regular file"
 
 
+@pytest.mark.parametrize("index_bytes", [0, 3])
+def test_results_opened_on_a_full_disk_are_read_without_more_space(folder: Path, index_bytes: int) -> None:
+    """SQLite opened the WAL and had no space for its index."""
+    (folder / f"{FILE_NAME}-wal").touch()
+    (folder / f"{FILE_NAME}-shm").write_bytes(bytes(index_bytes))
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert read_results(folder).contexts
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
 def test_a_journal_is_not_played_back_when_a_run_is_resumed(folder: Path, tmp_path: Path) -> None:
     """A journal may name another file, which SQLite then removes."""
     victim = tmp_path / "victim"
