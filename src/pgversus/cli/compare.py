@@ -27,6 +27,7 @@ _GROUPS = {
     "Data": ("initialize", "scale", "setup", "full_statistics", "prepare", "variables"),
     "Load (as in pgbench)": (
         *("files", "builtins", "select_only", "skip_some_updates", "clients", "jobs", "protocol", "rate", "no_vacuum"),
+        "rewrite",
     ),
     "Operation, instead of a load": ("operations", "commands", "verify"),
     "Arms": ("settings",),
@@ -78,6 +79,12 @@ _GROUPS = {
     type=click.FloatRange(min=LEAST_RATE),
     metavar="TPS",
     help="Target rate in transactions per second; the verdict is then about latency.",
+)
+@click.option(
+    "--rewrite",
+    metavar="FILE",
+    help="Script that returns the same rows as the only -f, and that the other servers plan as the first one plans -f; "
+    "it serves to measure the effect of a changed plan.",
 )
 @click.option(
     "--operation",

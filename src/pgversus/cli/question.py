@@ -4,7 +4,7 @@ import math
 import os
 import re
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -133,6 +133,7 @@ _OF_A_LOAD = {
     "jobs": "-j",
     "protocol": "-M",
     "rate": "-R",
+    "rewrite": "--rewrite",
 }
 """Options that apply to pgbench only; none has a value unless it is given."""
 
@@ -296,9 +297,25 @@ def _load(options: Mapping[str, Any]) -> PgbenchWorkload:
         variables=variables,
         rate=rate,
         scale=options["scale"],
+        rewrite=_rewrite(options.get("rewrite"), scripts),
     )
     check_load(load)
     return load
+
+
+def _rewrite(name: str | None, scripts: Sequence[Script]) -> Script | None:
+    if name is None:
+        return None
+    if len(scripts) != 1 or scripts[0].is_builtin:
+        raise StudyError(
+            "--rewrite requires a load with a single script file",
+            slug="study-no-rewrite",
+            where=f"--rewrite {name}",
+            found=", ".join(script.name for script in scripts),
+            expected="one -f FILE, whose rows the rewrite returns as well",
+            to_do="compare the script with the changed plan alone, or omit --rewrite",
+        )
+    return Script(name=name, text=read_text(name, "--rewrite"))
 
 
 def _dataset(options: Mapping[str, Any]) -> Dataset:

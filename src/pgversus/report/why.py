@@ -176,7 +176,7 @@ def _not_measured(
     if restoration_of(changed, workload) is None and all(one.is_searched for one in changed):
         return _(
             "The effect of the plans cannot be measured: no settings were found that restore the plans of {baseline} "
-            "on {contender}. A study file can name a rewrite that restores them.",
+            "on {contender}. A rewrite can restore them (--rewrite, or rewrite in a study file).",
             **labels,
         )
     if restoration_of(changed, workload) is None:

@@ -6,6 +6,7 @@ first and the third differ only in their plans, the first and the second in ever
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 
 from pgversus.study.comparison import Comparison
 from pgversus.study.design import Design
@@ -31,9 +32,9 @@ class PlanRestoration:
 
     @property
     def text(self) -> str:
-        """`enable_hashjoin = off, enable_mergejoin = off`, or the name of the script."""
+        """`enable_hashjoin = off, enable_mergejoin = off`, or the name of the script without folders."""
         if self.rewrite is not None:
-            return self.rewrite.name
+            return PurePath(self.rewrite.name).name
         return ", ".join(f"{setting.name} = {setting.value}" for setting in self.settings)
 
 

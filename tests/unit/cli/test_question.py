@@ -220,6 +220,8 @@ def test_a_password_never_becomes_part_of_a_label() -> None:
         (("16", "17", "--operation", ";"), "study-bad-statement"),
         (("16", "17", "--command", "'"), "study-bad-command"),
         (("16", "17", *OPERATION, "--command", "sync"), "study-two-workloads"),
+        (("16", "17", "--rewrite", "/nowhere/a.sql"), "study-no-rewrite"),
+        (("16", "17", "-S", "-N", "--rewrite", "/nowhere/a.sql"), "study-no-rewrite"),
     ],
 )
 def test_an_invalid_question_is_reported_completely(arguments: tuple[str, ...], slug: str) -> None:
@@ -274,11 +276,23 @@ def test_a_program_can_be_an_operation() -> None:
     assert found == Operation(name="pg_dump", steps=steps)
 
 
-@pytest.mark.parametrize("flag", ["-f x", "-b tpcb", "-S", "-N", "-c 1", "-j 1", "-M simple", "-R 5"])
-def test_pgbench_options_are_rejected_with_an_operation(flag: str) -> None:
+@pytest.mark.parametrize("flag", ["-f x", "-b tpcb", "-S", "-N", "-c 1", "-j 1", "-M simple", "-R 5", "--rewrite x"])
+def test_options_of_a_load_are_rejected_with_an_operation(flag: str) -> None:
     error = refused("16", "17", *OPERATION, *flag.split())
     assert error.slug == "study-two-workloads"
-    assert error.found == f"--operation and {flag[:2]}"
+    assert error.found == f"--operation and {flag.split(maxsplit=1)[0]}"
+
+
+def test_a_rewrite_belongs_to_the_only_script(tmp_path: Path) -> None:
+    script, rewrite = tmp_path / "a.sql", tmp_path / "b.sql"
+    script.write_text("SELECT 1;")
+    rewrite.write_text("SELECT 2 - 1;")
+    found = of_load(requested("16", "17", "-f", str(script), "--rewrite", str(rewrite)))
+    assert found.scripts == (Script(name=str(script), text="SELECT 1;"),)
+    assert found.rewrite == Script(name=str(rewrite), text="SELECT 2 - 1;")
+    refusal = refused("16", "17", "-f", str(script), "-f", str(script), "--rewrite", str(rewrite))
+    assert (refusal.slug, refusal.found) == ("study-no-rewrite", f"{script}, {script}")
+    assert refused("16", "17", "-f", str(script), "--rewrite", str(tmp_path / "none")).slug == "study-no-file"
 
 
 @pytest.mark.parametrize("variable", ["db_password=Geheim99", "target=postgresql://u:Geheim99@h/d"])
