@@ -139,6 +139,7 @@ def test_servers_to_be_built_are_listed(study: Study, tmp_path: Path) -> None:
     assert not [line for line in neither if line.startswith("builds:")]
 
 
+@pytest.mark.needs_tools
 @pytest.mark.usefixtures("study")
 def test_a_source_build_that_is_not_cached_is_to_be_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PGVERSUS_SOURCES", raising=False)
