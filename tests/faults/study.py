@@ -8,10 +8,12 @@ SERVER = "17.8"
 BLOCKS, WINDOWS = 3, 12
 NAME = "struck"
 _SERVERS = f'server = ["{SERVER}", "{SERVER}"]'
-_WORKLOAD = "[workload]\nsql = 'SELECT count(*) FROM t;'"
-_TWO = "[workloads.one]\nsql = 'SELECT count(*) FROM t;'\n[workloads.other]\nsql = 'SELECT max(id) FROM t;'"
+# The statements mostly wait, so that several tries can share the processors.
+_WORKLOAD = "[workload]\nsql = 'SELECT count(*), wait() FROM t;'"
+_OTHER = "[workloads.other]\nsql = 'SELECT max(id), wait() FROM t;'"
+_TWO = "\n".join([_WORKLOAD.replace("workload", "workloads.one"), _OTHER])
 _TWO_SHARE = 0.3
-STUDY = f"""
+STUDY = f'''
 title = "Struck by a fault"
 
 [factors]
@@ -20,13 +22,17 @@ title = "Struck by a fault"
 {_WORKLOAD}
 
 [dataset]
-sql = "DROP TABLE IF EXISTS t; CREATE TABLE t AS SELECT g AS id FROM generate_series(1, 1000) AS g;"
+sql = """
+DROP TABLE IF EXISTS t;
+CREATE TABLE t AS SELECT g AS id FROM generate_series(1, 1000) AS g;
+CREATE OR REPLACE FUNCTION wait() RETURNS void LANGUAGE sql AS 'SELECT pg_sleep(0.001)';
+"""
 
 [design]
 blocks = {BLOCKS}
 windows = {WINDOWS}
 window = "20ms"
-"""  # noqa: S608 - constants
+'''  # noqa: S608 - constants
 RUN = ("run", f"{NAME}.toml", "--seed", "5", "--results", "results", "--lang", "en")
 """The command that is struck, and that resumes."""
 

@@ -50,16 +50,17 @@ def test_the_study_of_the_cookbook_and_its_commands_run_in_sequence(command_line
         assert ended.stdout or (written and (command_line.directory / written[1]).stat().st_size)
 
 
-def copy_studies(command_line: CommandLine) -> None:
-    """Create the files of bundled studies in the directory in which commands run."""
-    for line in COPIES:
-        ended = command_line.run(*shlex.split(line)[1:])
-        assert ended.code == 0, ended.stderr
+def copy_studies_of(line: str, command_line: CommandLine) -> None:
+    """Copy the bundled studies whose files this command uses, as the pages do."""
+    for copy in COPIES:
+        if f"{shlex.split(copy)[-1]}/" in line:
+            ended = command_line.run(*shlex.split(copy)[1:])
+            assert ended.code == 0, ended.stderr
 
 
 @pytest.mark.parametrize("line", PLANS)
 def test_the_plans_of_the_cookbook_are_shown(command_line: CommandLine, line: str) -> None:
-    copy_studies(command_line)
+    copy_studies_of(line, command_line)
     ended = command_line.run(*shlex.split(line)[1:])
     assert ended.code == 0, ended.stderr
     assert "SubPlan 1 over t_corr_d d was pulled up into the main plan" in ended.stdout
@@ -71,7 +72,7 @@ def test_the_plans_of_the_cookbook_are_shown(command_line: CommandLine, line: st
 )
 def test_every_comparison_of_the_pages_runs(command_line: CommandLine, line: str) -> None:
     arguments = shlex.split(line)[1:]
-    copy_studies(command_line)
+    copy_studies_of(line, command_line)
     with_windows = WHOLE_SECONDS if "-R" in arguments else QUICK
     short = QUICK[:2] if "--operation" in arguments else with_windows
     if "--precision" in arguments:
