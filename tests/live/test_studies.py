@@ -130,7 +130,7 @@ def test_a_study_killed_three_times_ends_with_the_trials_of_an_undisturbed_one(
     for _ in range(3):
         process = command_line.start("run", "s.toml", "--seed", "5")
         try:
-            process.communicate(timeout=moments.uniform(3.0, 9.0))
+            process.communicate(timeout=moments.uniform(0.3, 9.0))
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)
             process.communicate()

@@ -27,10 +27,9 @@ _GROUPS = {
     "Data": ("initialize", "scale", "setup", "full_statistics", "prepare", "variables"),
     "Load (as in pgbench)": (
         *("files", "builtins", "select_only", "skip_some_updates", "clients", "jobs", "protocol", "rate", "no_vacuum"),
-        "rewrite",
     ),
     "Operation, instead of a load": ("operations", "commands", "verify"),
-    "Arms": ("settings",),
+    "Arms": ("settings", "rewrite"),
     "Design": (
         *("metric", "margin", "precision", "budget", "max_blocks", "blocks"),
         *("window", "windows", "warmup", "pin", "seed"),
@@ -83,8 +82,8 @@ _GROUPS = {
 @click.option(
     "--rewrite",
     metavar="FILE",
-    help="Script that returns the same rows as the only -f, and that the other servers plan as the first one plans -f; "
-    "it serves to measure the effect of a changed plan.",
+    help="Script that returns the same rows as the only -f and that a contender plans as the baseline plans -f, to "
+    "measure the effect of a changed plan. It is not compared itself.",
 )
 @click.option(
     "--operation",
