@@ -327,6 +327,10 @@ class SimulatedSite:
         design = context.comparison.design
         return Preparation(design=design, arms=(), differences=(), writes=True, connect_allowance_s=0)
 
+    def preparing(self) -> nullcontext[None]:
+        """Return a context manager that does nothing: no server is running."""
+        return nullcontext()
+
     def trial_runner(self, context: Context) -> SimulatedHost:
         """Return the host."""
         del context

@@ -51,7 +51,7 @@ SAID: Mapping[str, Phase] = MappingProxyType(
 """The latest phase first."""
 _BLOCKS = (Phase.BLOCK_1, Phase.BLOCK_2, Phase.BLOCK_3)
 ABOUT_S: Mapping[Phase, float] = MappingProxyType(
-    {Phase.START: 1.2, Phase.LOAD: 0.9, Phase.FIRST_LOAD: 2.4, **dict.fromkeys(_BLOCKS, 1.4), Phase.END: 0.3}
+    {Phase.START: 1.2, Phase.LOAD: 0.9, Phase.FIRST_LOAD: 1.2, **dict.fromkeys(_BLOCKS, 1.4), Phase.END: 0.3}
 )
 """Approximate seconds of each phase: a strike comes at a random moment within them."""
 IN_BLOCKS: Mapping[Phase, float] = MappingProxyType({phase: ABOUT_S[phase] for phase in _BLOCKS})

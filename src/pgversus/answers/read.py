@@ -60,7 +60,8 @@ def _study_answer(
     answers, unanswered = [], []
     for one in stored.contexts:
         failure = one.failure or facts.not_prepared.get(one.context.number)
-        if one.preparation is None:
+        # Contexts that share a start are prepared before the first block of any.
+        if one.preparation is None or not one.blocks:
             unanswered.append(Unanswered(context=one.context, failure=failure, stopped=facts.ended))
         else:
             answers.append(

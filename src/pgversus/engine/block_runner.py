@@ -78,9 +78,9 @@ def run_start(
 ) -> Generator[tuple[ContextState, Block], None, None]:
     """Start every arm and yield a block of each context, as soon as it is measured.
 
-    There are fewer blocks if a load fails, since it may have killed a server, and if the next block of a context no
-    longer fits into the budget, which is checked before each block except the first. left_s: of the budget, at the
-    beginning.
+    There are fewer blocks if a load fails or writes, since it may have killed a server or changed the data of others,
+    and if the next block of a context no longer fits into the budget, which is checked before each block except the
+    first. left_s: of the budget, at the beginning.
 
     The wall time of a block is that of its own load plus an equal part of the time that the servers took to start. The
     last block is yielded when the servers have stopped, and includes the rest: the stop, and the parts of contexts that
@@ -97,15 +97,16 @@ def run_start(
             load_began, starts_s = clock(), start.seconds
             attempt.run()
             load_s = clock() - load_began - (start.seconds - starts_s)
+            block = attempt.block()
             remaining_s = left_s - (clock() - began)
-            waiting = [] if attempt.load_has_failed else [one for one in waiting if one.fits_into(remaining_s)]
+            waiting = [one for one in waiting if one.fits_into(remaining_s)] if block.is_harmless else []
             if waiting:
                 wall_s = load_s + start.seconds / len(states)
             else:
                 start.stop_all()
                 wall_s = clock() - began - paid_s
             paid_s += wall_s
-            yield state, attempt.block(wall_s)
+            yield state, block._replace(wall_s=wall_s)
     finally:
         start.stop_all()
 
@@ -169,7 +170,7 @@ class _Attempt:
         self._may_repeat_at_all = state.may_repeat
 
     @property
-    def load_has_failed(self) -> bool:
+    def _load_has_failed(self) -> bool:
         """Whether a server may be in a bad state."""
         return any(failure.phase is not Phase.START for failure in self._failures)
 
@@ -195,10 +196,11 @@ class _Attempt:
             with self._failing(arm, Phase.MEASURE):
                 self._counters[arm] = self._trial_runner.counted(arm, transactions)
 
-    def block(self, wall_s: float) -> Block:
-        """Return the block; arms that failed, or finished no transaction, have a message instead of a trial.
+    def block(self) -> Block:
+        """Return the block without its wall time.
 
-        Without a pair there are no trials: nothing is compared, and the rest of the block was not measured.
+        Arms that failed, or finished no transaction, have a message instead of a trial. Without a pair there are no
+        trials: nothing is compared, and the rest of the block was not measured.
         """
         trials: dict[int, Trial] = {}
         failures = list(self._failures)
@@ -217,7 +219,6 @@ class _Attempt:
             number=self.state.next_number,
             trials=trials,
             failures=tuple(failures),
-            wall_s=wall_s,
             repeated_rounds=self._repeated_rounds,
             discarded=tuple(self._discarded),
         )
@@ -259,7 +260,7 @@ class _Attempt:
         ]
 
     def _may_repeat(self, windows: Mapping[int, Sequence[Window]], attempts: int) -> bool:
-        if self.load_has_failed:
+        if self._load_has_failed:
             return False
         if self._may_repeat_at_all and self._repeated_rounds < self._design.most_repeats:
             return True

@@ -11,7 +11,7 @@ from itertools import takewhile
 from pgversus.engine.forecast import Forecast
 from pgversus.engine.progress import Look
 from pgversus.records.preparation import Preparation
-from pgversus.records.trials import Block, Phase
+from pgversus.records.trials import Block
 from pgversus.stats.analysis import InterimResult, interim_result
 from pgversus.stats.confidence import LookRule, Verdict, ends_measuring, look_rule
 from pgversus.stats.effects import Samples
@@ -146,7 +146,7 @@ class ContextState:
     def _add(self, block: Block) -> None:
         self.samples.add(block)
         self.wall_s += block.wall_s
-        self.shares_starts = self.shares_starts and _is_harmless(block)
+        self.shares_starts = self.shares_starts and block.is_harmless
 
     def _look(self, arms: Sequence[int]) -> dict[int, InterimResult]:
         """Update the interim results of these contenders, and with them the state of the context.
@@ -203,8 +203,3 @@ class ContextState:
             return StopReason.FAILED
         rule = self.comparison.design.stopping_rule
         return rule.reason_to_give_up(len(self.blocks)) if self.open_arms else rule.reason_at_end
-
-
-def _is_harmless(block: Block) -> bool:
-    failed = any(failure.phase is not Phase.START for failure in block.failures)
-    return not failed and not any(trial.has_written for trial in block.trials.values())

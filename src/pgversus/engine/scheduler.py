@@ -8,9 +8,10 @@ all of it can be simulated.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
+from itertools import islice
 from statistics import fmean
 
 import numpy as np
@@ -71,6 +72,8 @@ def _fixed_s(states: Sequence[ContextState], waiting: Sequence[ContextState]) ->
     return total
 
 
+_PREPARED_TOGETHER = 8
+# Contexts on the same servers. More would save little, and delay the first block.
 # Separate from the random streams of the blocks, [seed, number of the block, number of the context - 1].
 _TURNS, _TOGETHER = 1, 2
 _MAY_PASS = frozenset({"dataset-changed", "workload-hangs"})
@@ -192,9 +195,12 @@ def run_contexts(
             state = _next(affordable, seed)
             if state.context.number not in ready:
                 is_only = len(states) + others == 1
-                if not _prepare(state, testbed, keep_preparation, progress, is_only=is_only):
-                    continue
-                ready.add(state.context.number)
+                unready = (other for other in affordable if other.context.number not in ready and other is not state)
+                with testbed.preparing():
+                    for one in (state, *islice(_sharing(state, unready, testbed), _PREPARED_TOGETHER - 1)):
+                        if _prepare(one, testbed, keep_preparation, progress, is_only=is_only):
+                            ready.add(one.context.number)
+                continue
             partners = [other for other in affordable if other.context.number in ready and other is not state]
             together = _shuffled([state, *_sharing(state, partners, testbed)], seed, state.next_number, _TOGETHER)
             with closing(run_start(together, testbed, clock, progress, left_s)) as finished:
@@ -308,14 +314,12 @@ def _fails_for_good(error: PgversusError, state: ContextState) -> bool:
     return isinstance(error, DatasetError | WorkloadError) and error.slug not in _MAY_PASS
 
 
-def _sharing(state: ContextState, others: Sequence[ContextState], testbed: Testbed) -> list[ContextState]:
-    """Return the others that have as many blocks and can be measured on the same start."""
-    if not state.shares_starts:
-        return []
-    return [
-        other
-        for other in others
-        if other.next_number == state.next_number
-        and other.shares_starts
-        and testbed.can_share_start(state.context, other.context)
-    ]
+def _sharing(state: ContextState, others: Iterable[ContextState], testbed: Testbed) -> Iterator[ContextState]:
+    """Yield the others that have as many blocks and can be measured on the same start."""
+    for other in others if state.shares_starts else ():
+        if (
+            other.next_number == state.next_number
+            and other.shares_starts
+            and testbed.can_share_start(state.context, other.context)
+        ):
+            yield other

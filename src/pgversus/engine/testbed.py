@@ -66,6 +66,12 @@ class Testbed(Protocol):
         agree with it.
         """
 
+    def preparing(self) -> AbstractContextManager[None]:
+        """Return a context manager inside which contexts that can share a start are prepared on one start.
+
+        At its end no server is running.
+        """
+
     def trial_runner(self, context: Context) -> TrialRunner:
         """Return the trial runner of a prepared context."""
 
@@ -73,4 +79,7 @@ class Testbed(Protocol):
         """Return a context manager that passes on failures of an arm, and raises PgversusError if the host failed."""
 
     def can_share_start(self, one: Context, other: Context) -> bool:
-        """Return whether both prepared contexts can share one start of the same servers without harm to either."""
+        """Return whether both contexts can share one start of the same servers without harm to either.
+
+        A context that is not prepared is assumed not to write.
+        """

@@ -181,6 +181,21 @@ class ServerSet:
         self._written_before: dict[int, int] = {}
         self._counters: dict[int, CounterSession] = {}
         self._own_growth: dict[int, dict[str, float]] = {}
+        self._all_started = False
+
+    def start_all(self, *, reads_in: bool) -> None:
+        """Start every server, unless all are running after an earlier call; raise ServerError if one does not come up.
+
+        reads_in: whether each is prepared for a load with warm caches.
+        """
+        if self._all_started and all(map(_answers, self.servers)):
+            return
+        self.stop_started()
+        for arm in range(len(self.servers)):
+            self.start(arm)
+            if reads_in:
+                self.read_in(arm)
+        self._all_started = True
 
     def start(self, arm: int) -> None:
         """Start one server; raise ServerError if it does not come up."""
@@ -224,6 +239,7 @@ class ServerSet:
             # Counting the writes would wait for an open session.
             self._close_counters(arm)
         forgets = writes or self._needs_fresh_copies
+        self._all_started = False
         try:
             # The load seemed read-only; the trials show which of the contexts that share these servers wrote.
             forgets = forgets or any(map(self._wrote_on, self._written_before))
@@ -234,6 +250,11 @@ class ServerSet:
                 self.stop(arm)
                 if forgets:
                     server.forget_copy()
+
+    def stop_started(self) -> None:
+        """Stop the servers that `start_all` has started, if they are still running."""
+        if self._all_started:
+            self.stop_all(writes=False)
 
     @property
     def _needs_fresh_copies(self) -> bool:
@@ -261,6 +282,14 @@ class ServerSet:
             # The server died in this block, as its failed trial reports. Recovery changes its copy: it empties unlogged
             # tables.
             return True
+
+
+def _answers(server: ArmServer) -> bool:
+    try:
+        with connect(server.target):
+            return True
+    except ServerError:
+        return False
 
 
 def wrote_since(server: ArmServer, before: int) -> bool:

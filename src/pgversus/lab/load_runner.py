@@ -27,14 +27,20 @@ from pgversus.records.preparation import Preparation
 from pgversus.records.trials import Window
 from pgversus.study.comparison import CacheState, Comparison
 from pgversus.study.design import Design, WindowKind
-from pgversus.study.windows import FirstLoad, fit_windows, least_window_s
+from pgversus.study.windows import FEW_CLIENTS, FirstLoad, fit_windows, least_window_s
 from pgversus.text.units import AUTO
 from pgversus.workload.pgbench import with_missing_tables
-from pgversus.workload.pgbench_run import PgbenchLoad, run_window
+from pgversus.workload.pgbench_run import PgbenchLoad, finished_transactions, read_window, run_seconds, run_window
 
 _PILOT_S = 1.0
 # The shortest run that pgbench can time.
-_LOOK_S = 0.02
+_SHORT_PILOT_S, _ENOUGH_S = 0.3, 0.2
+# The intended length of the last of several shorter runs, and the least that is enough.
+_MOST_GROWTH = 20
+# Times the transactions of the run before: others may be much slower.
+_STEADY = 0.7
+# Sessions are warm if the mean latency of a run is at least this multiple of that of the run before.
+_LOOK_S = 0.005
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,28 +61,27 @@ class PilotResult:
     """Whether any server waited for its client to read a reply, because it exceeded what a socket holds."""
 
 
-_FIX_SCRIPT = "this is pgbench's own message; fix the script, its data or its variables"
+_FIX_SCRIPT = "correct the script, its data or its variables; the message above is that of pgbench"
 
 
 def run_pilot(arms: Sequence[ArmServer], loads: Sequence[PgbenchLoad], design: Design) -> PilotResult:
     """Run each arm's load in turn on the started arms; raise WorkloadError with pgbench's message if one fails."""
     windows, writes, replies_wait = [], False, False
     for server, load in zip(arms, loads, strict=True):
-        seconds = max(design.warm_up_s if design.warm_up_is_given else _PILOT_S, least_window_s(load.workload.rate))
         with connect(server.target) as connection:
             before = catalog.rows_written(connection)
         watch = _Replies(server.target) if server.can_restart else None
         try:
             with watch or nullcontext():
-                window = run_window(load, server.target, seconds, design.seed or 1)
+                window = representative_run(load, server.target, design)
         except TrialHungError as error:
             raise WorkloadError(
-                f"the first load did not finish in time on {server.arm.label}",
+                f"the first run of the load did not finish in time on {server.arm.label}",
                 slug="workload-hangs",
                 where=f"{load.workload.name}, on {server.arm.label}",
                 found=str(error),
-                expected=f"transactions that finish within {load.longest_s:.0f} s, this context's part of the budget",
-                to_do="find out what they wait for, or run the same command with a larger --budget",
+                expected=f"transactions that finish within {load.longest_s:.0f} s, a part of the budget",
+                to_do="look for waits in pg_stat_activity and pg_locks, or run the same command with a larger --budget",
             ) from error
         except TrialFailedError as error:
             raise WorkloadError(
@@ -98,6 +103,37 @@ def run_pilot(arms: Sequence[ArmServer], loads: Sequence[PgbenchLoad], design: D
         connect_s=max(window.connect_s for window in windows),
         replies_wait=replies_wait,
     )
+
+
+def representative_run(load: PgbenchLoad, target: Target, design: Design) -> Window:
+    """Run the load, and return a run that tells its speed; TrialFailedError if it fails.
+
+    A second, the shortest time that pgbench counts, would be most of the preparation. A single script and few clients
+    get runs of more and more transactions instead, until one takes long enough and its sessions are warm. With many
+    clients, each run would consist of new sessions; with several scripts, a run may miss the slow ones.
+    """
+    workload = load.workload
+    given_s = design.warm_up_s if design.warm_up_is_given else _PILOT_S
+    seconds, seed = max(given_s, least_window_s(workload.rate)), design.seed or 1
+    may_count = len(workload.scripts) == 1 and workload.clients <= FEW_CLIENTS and workload.rate is None
+    if design.warm_up_is_given or not may_count:
+        return run_window(load, target, seconds, seed)
+    transactions, more, before_s = 1, 0, 0.0
+    while True:
+        transactions += more
+        with finished_transactions(load, target, transactions, seed + transactions, seconds=_PILOT_S) as finished:
+            run_s = run_seconds(finished)
+            if run_s is None:
+                # All of them failed, as serialization failures do; more of them may not.
+                break
+            is_warm = more > 0 and run_s / transactions >= _STEADY * before_s / (transactions - more)
+            if run_s >= _PILOT_S or (is_warm and run_s >= _ENOUGH_S):
+                return read_window(load, finished)
+        # Without the time that the first transactions of new sessions take in addition.
+        each_s = max(1e-6, (run_s - before_s) / (more or transactions))
+        more = min((_MOST_GROWTH - 1) * transactions, max(transactions, math.ceil(_SHORT_PILOT_S / each_s)))
+        before_s = run_s
+    return run_window(load, target, seconds, seed)
 
 
 class _Replies(BackgroundThread):
@@ -160,22 +196,31 @@ class LoadRunner:
         self._explain = explain
 
     def try_out(self) -> FirstRun:
-        """Run a first load on every arm, all servers running; then capture the plans, with the data in memory."""
+        """Run a first load on every arm, all servers running; then capture the plans, with the data in memory.
+
+        If nothing was changed, the servers keep running for the first load of another context.
+        """
         comparison, servers = self._comparison, self._servers
-        writes = True
+        is_cold = comparison.cache is CacheState.COLD
+        stays_started, writes = False, True
         try:
-            for arm, _ in enumerate(servers.servers):
-                servers.start(arm)
-                if comparison.cache is not CacheState.COLD:
-                    servers.read_in(arm)
-            settings = tuple(session_settings(server) for server in servers.servers)
+            servers.start_all(reads_in=not is_cold)
+            settings = self._settings()
             pilot = run_pilot(servers.servers, self._loads, comparison.design)
             writes = pilot.writes
             targets = [server.target for server in servers.servers]
             check_settings_in_scripts(comparison, self._loads, targets, settings)
-            plans, not_explained = self._explained(pilot, settings)
+            plans, not_explained = self._explained(pilot)
+            changed = _changed(settings, self._settings())
+            if changed and self._explain is not None:
+                # Its plans would not be those of the measured load.
+                plans, not_explained = None, f"the load has changed settings of new sessions: {', '.join(changed)}"
+            # Settings may be stored with the data.
+            writes = writes or bool(changed)
+            stays_started = not (is_cold or writes)
         finally:
-            servers.stop_all(writes=writes)
+            if not stays_started:
+                servers.stop_all(writes=writes)
         first = FirstLoad(
             clients=comparison.workload.clients,
             writes=pilot.writes,
@@ -183,7 +228,7 @@ class LoadRunner:
             latency_p99_s=pilot.latency_p99_s,
             connect_s=pilot.connect_s,
             rate=comparison.workload.rate,
-            is_cold=comparison.cache is CacheState.COLD,
+            is_cold=is_cold,
             may_pause=self._may_pause(settings),
             is_one_statement=all(load.workload.is_one_statement for load in self._loads),
             replies_wait=pilot.replies_wait,
@@ -219,18 +264,14 @@ class LoadRunner:
             return Processors()
         return replace(split_processors(design.pin), servers=())
 
-    def _explained(self, pilot: PilotResult, settings: Sequence[Settings]) -> tuple[CapturedPlans | None, str]:
-        """Discard the plans if the load has changed session settings: they would not be those of the measured load."""
+    def _settings(self) -> tuple[Settings, ...]:
+        """Return the settings of new sessions of the load, for each arm."""
+        return tuple(session_settings(server) for server in self._servers.servers)
+
+    def _explained(self, pilot: PilotResult) -> tuple[CapturedPlans | None, str]:
         if self._explain is None:
             return None, ""
-        plans, words = self._explain(self._servers.servers, self._loads, pilot, self._comparison)
-        now = (session_settings(server) for server in self._servers.servers)
-        changed = sorted(
-            {name for was, has in zip(settings, now, strict=True) for name in has if was.get(name) != has[name]}
-        )
-        if changed:
-            return None, f"the load has changed settings of new sessions: {', '.join(changed)}"
-        return plans, words
+        return self._explain(self._servers.servers, self._loads, pilot, self._comparison)
 
     def trial_runner(self, preparation: Preparation) -> TrialRunner:
         """Return the trial runner for windows of load, warm or cold."""
@@ -253,6 +294,11 @@ _RUNNERS: Mapping[WindowKind, type[WarmTrialRunner]] = {
     WindowKind.TRANSACTIONS: TransactionRunner,
     WindowKind.SLICE: SliceRunner,
 }
+
+
+def _changed(settings: Sequence[Settings], now: Sequence[Settings]) -> list[str]:
+    """Return the names of the settings that differ on any arm, sorted."""
+    return sorted({name for was, has in zip(settings, now, strict=True) for name in has if was.get(name) != has[name]})
 
 
 def _connect_allowance_s(pilot: PilotResult) -> int:

@@ -1,7 +1,7 @@
 """The testbed of a study on this host: builds, loaded data, servers and loads, each created on first use."""
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -100,6 +100,16 @@ class PostgresTestbed:
         self._progress.begin_blocks(context, replace(context.comparison, design=preparation.design))
         return preparation
 
+    @contextmanager
+    def preparing(self) -> Iterator[None]:
+        """Stop what first loads inside have left running for each other."""
+        try:
+            yield
+        finally:
+            with failures_of_the_host(self._directory.root):
+                for servers in self._sets.values():
+                    servers.stop_started()
+
     def servers_of(self, context: Context) -> ServerSet:
         """Return the servers of a context with its data, all stopped; raise PgversusError if it cannot be loaded."""
         with failures_of_the_host(self._directory.root):
@@ -133,13 +143,15 @@ class PostgresTestbed:
             servers.forget_copies()
 
     def can_share_start(self, one: Context, other: Context) -> bool:
-        """Return whether both only read, with warm caches, on the same servers."""
-        first, second = self._ready[one.number], self._ready[other.number]
-        return (
-            first.servers is second.servers
-            and not (first.preparation.writes or second.preparation.writes)
-            and CacheState.COLD not in (one.comparison.cache, other.comparison.cache)
-        )
+        """Return whether both are loads that only read, with warm caches, on the same servers."""
+        return _server_key(one) == _server_key(other) and all(map(self._leaves_no_trace, (one, other)))
+
+    def _leaves_no_trace(self, context: Context) -> bool:
+        """Return whether a context leaves data and caches as it finds them, so far as is known."""
+        comparison = context.comparison
+        ready = self._ready.get(context.number)
+        writes = comparison.workload.runs_once or (ready is not None and ready.preparation.writes)
+        return not writes and comparison.cache is CacheState.WARM
 
     def _loaded(self, context: Context) -> tuple[tuple[Snapshot, ...], ServerSet]:
         _check_external_servers(context)
@@ -154,7 +166,7 @@ class PostgresTestbed:
 
     def _server_set(self, context: Context, snapshots: Sequence[Snapshot]) -> ServerSet:
         arms = context.comparison.arms
-        key = tuple((arm.server, arm.dataset, arm.settings, arm.workload.runs_once) for arm in arms)
+        key = _server_key(context)
         if key not in self._sets:
             number = len(self._sets) + 1
             servers = [self._server(arm, snapshot, number) for arm, snapshot in zip(arms, snapshots, strict=True)]
@@ -260,6 +272,12 @@ class PostgresTestbed:
             built_from=built_from(build, baseline),
             sizes=fingerprint.sizes,
         )
+
+
+def _server_key(context: Context) -> tuple[_ArmKey, ...]:
+    """Return what contexts with the same servers have in common."""
+    arms = context.comparison.arms
+    return tuple((arm.server, arm.dataset, arm.settings, arm.workload.runs_once) for arm in arms)
 
 
 def check_context(context: Context) -> None:

@@ -318,6 +318,12 @@ class Block(NamedTuple):
         """Number of windows, of all arms, that count although they were disturbed."""
         return round(sum(trial.counters.get(DISTURBED_WINDOWS, 0.0) for trial in self.trials.values()))
 
+    @property
+    def is_harmless(self) -> bool:
+        """Whether its load neither failed, which may kill a server, nor wrote, which changes the data of others."""
+        failed = any(failure.phase is not Phase.START for failure in self.failures)
+        return not failed and not any(trial.has_written for trial in self.trials.values())
+
     def has(self, *arms: int) -> bool:
         """Return whether each of these arms has a finished trial in this block."""
         return self.trials.keys() >= {*arms}

@@ -123,7 +123,7 @@ def _families(contexts: Sequence[Context]) -> Iterable[_Family]:
 
 _START_S = 0.5
 # Copying, starting, reading and stopping a server with small data.
-_TRY_OUT_S = 1.5
+_TRY_OUT_S = 0.7
 # The first load of an arm, used to fit its windows.
 _LATENCY_S = 0.001
 # Assumed before a load has run.

@@ -188,6 +188,14 @@ def read_window(load: PgbenchLoad, finished: Finished) -> Window:
     )
 
 
+def run_seconds(finished: Finished) -> float | None:
+    """Return the length of a run without connection time, in seconds; None if no transaction finished."""
+    try:
+        return parse_summary(finished.stdout).seconds
+    except UnreadableOutputError:
+        return None
+
+
 def damaged(load: PgbenchLoad, problem: str) -> HostError | TrialFailedError:
     """Return the error for a window whose log or summary is damaged: HostError if there is no space for logs.
 

@@ -129,9 +129,23 @@ class PretendedSite:
     prepared: list[int] = field(default_factory=list)
     host_fails_in: str = ""
     """The action whose failures are those of the host."""
+    groups: list[int] = field(default_factory=list)
+    """The number of contexts that were prepared on each start for first loads."""
+    is_preparing: bool = False
+
+    @contextmanager
+    def preparing(self) -> Iterator[None]:
+        self.is_preparing = True
+        before = len(self.prepared)
+        try:
+            yield
+        finally:
+            self.is_preparing = False
+            self.groups.append(len(self.prepared) - before)
 
     def prepare(self, context: Context, known: Preparation | None) -> Preparation:
         del known
+        assert self.is_preparing
         self.prepared.append(context.number)
         if context.number in self.unpreparable:
             raise self.error
@@ -139,6 +153,7 @@ class PretendedSite:
         return Preparation(design=design, arms=(), differences=(), writes=False, connect_allowance_s=0)
 
     def trial_runner(self, context: Context) -> "PretendedContext":
+        assert not self.is_preparing
         return PretendedContext(self.host, context.number)
 
     @contextmanager
@@ -152,7 +167,7 @@ class PretendedSite:
             raise
 
     def can_share_start(self, one: Context, other: Context) -> bool:
-        assert {one.number, other.number} <= set(self.prepared)
+        assert one.number != other.number
         return self.shares
 
 
@@ -783,34 +798,52 @@ def test_contexts_on_the_same_servers_share_their_starts() -> None:
     states = study(3, fixed_blocks=4)
     run_all(states, PretendedSite(host, shares=True))
     starts = blocks_of(host.journal)
-    # Each is prepared at its first turn; from the second block on, all three share a start.
-    assert len(starts) == 3 + 3
-    for start in starts[3:]:
+    assert len(starts) == 4
+    for start in starts:
         assert [action for action, _ in start].count("start") == 2
         assert [action for action, _ in start].count("measure") == 3 * 2 * 4
     assert all(len(state.blocks) == 4 for state in states)
 
 
-# Three contexts are measured once alone (12 actions each), then together: 2 starts, and 10 actions each.
-BEFORE_SHARING = 3 * 12
+def test_contexts_on_the_same_servers_are_prepared_together_but_only_so_many_that_blocks_begin_soon() -> None:
+    host = Pretended({0: 100.0, 1: 101.0})
+    testbed = PretendedSite(host, shares=True)
+    run_all(study(10, fixed_blocks=2), testbed)
+    assert testbed.groups == [8, 2]
+    measured = [[action for action, _ in start].count("measure") for start in blocks_of(host.journal)]
+    assert measured == [contexts * 2 * 4 for contexts in (8, 2, 10)]
 
 
+def test_contexts_on_servers_of_their_own_are_prepared_on_their_turns() -> None:
+    testbed = PretendedSite(Pretended({0: 100.0, 1: 101.0}))
+    run_all(study(3, fixed_blocks=2), testbed)
+    assert testbed.groups == [1, 1, 1]
+
+
+def test_a_context_that_cannot_be_prepared_leaves_the_others_on_its_servers() -> None:
+    testbed = PretendedSite(Pretended({0: 100.0, 1: 101.0}), shares=True, unpreparable=frozenset({2}))
+    states = study(3, fixed_blocks=2)
+    run_all(states, testbed)
+    assert testbed.groups == [3]
+    assert [len(state.blocks) for state in states] == [2, 0, 2]
+
+
+# On the start that three contexts share: 2 starts, and 10 actions for each.
 @pytest.mark.parametrize(("measured", "kept_of_it"), [(2, 0), (9, 0), (12, 1), (21, 1), (22, 2), (31, 2)])
 def test_a_block_on_a_shared_start_is_stored_as_soon_as_it_is_measured(measured: int, kept_of_it: int) -> None:
-    host = Pretended({0: 100.0, 1: 101.0}, interrupt_at=BEFORE_SHARING + measured + 1)
+    host = Pretended({0: 100.0, 1: 101.0}, interrupt_at=measured + 1)
     kept: list[tuple[int, Block]] = []
     assert run_all(study(3, fixed_blocks=4), PretendedSite(host, shares=True), kept) is StopReason.INTERRUPTED
-    assert len(kept) == 3 + kept_of_it
+    assert len(kept) == kept_of_it
     assert host.journal[-1][0] == "stop"
-    assert [action for action, _ in host.journal].count("stop") == 4
+    assert [action for action, _ in host.journal].count("stop") == 1
 
 
 def test_time_of_blocks_on_a_shared_start_is_their_load_plus_equal_parts_of_the_start() -> None:
     host = Pretended({0: 100.0, 1: 101.0}, stop_s=5.0)
     states, kept = study(3, fixed_blocks=2), list[tuple[int, Block]]()
     run_all(states, PretendedSite(host, shares=True), kept)
-    assert [block.wall_s for _, block in kept[:3]] == [17.0] * 3
-    assert [block.wall_s for _, block in kept[3:]] == pytest.approx([10 + 2 / 3, 10 + 2 / 3, 10 + 2 / 3 + 5])
+    assert [block.wall_s for _, block in kept] == pytest.approx([10 + 2 / 3, 10 + 2 / 3, 10 + 2 / 3 + 5] * 2)
     assert sum(state.wall_s for state in states) == pytest.approx(host.seconds)
 
 
@@ -818,14 +851,14 @@ def test_the_budget_is_checked_before_each_context_of_a_shared_start() -> None:
     host = Pretended({0: 100.0, 1: 101.0})
     states = study(6, margin=0.0001, max_blocks=50)
     assert run_all(states, PretendedSite(host, shares=True), budget_s=100.0) is StopReason.BUDGET
-    assert sorted(len(state.blocks) for state in states) == [1, 1, 1, 1, 2, 2]
+    assert sorted(len(state.blocks) for state in states) == [1, 1, 1, 2, 2, 2]
     assert host.seconds <= 100
     assert sum(state.wall_s for state in states) == pytest.approx(host.seconds)
 
 
 def test_a_load_that_fails_on_a_shared_start_leaves_the_others_for_later() -> None:
     host = Pretended({0: 100.0, 1: 101.0})
-    host.fails = lambda action, arm, block: (action, arm, block, host.context) == ("measure", 1, 4, 2)
+    host.fails = lambda action, arm, block: (action, arm, block, host.context) == ("measure", 1, 1, 2)
     states = study(3, fixed_blocks=2)
     run_all(states, PretendedSite(host, shares=True))
     assert sum(state.wall_s for state in states) == pytest.approx(host.seconds)
@@ -834,7 +867,7 @@ def test_a_load_that_fails_on_a_shared_start_leaves_the_others_for_later() -> No
 
 def test_a_load_that_has_failed_no_longer_shares_starts() -> None:
     host = Pretended({0: 100.0, 1: 101.0})
-    host.fails = lambda action, arm, block: (action, arm, block, host.context) == ("measure", 1, 5, 2)
+    host.fails = lambda action, arm, block: (action, arm, block, host.context) == ("measure", 1, 2, 2)
     states = study(3, fixed_blocks=6)
     run_all(states, PretendedSite(host, shares=True))
     failed = [state for state in states if any(block.failures for block in state.blocks)]
@@ -845,12 +878,19 @@ def test_a_load_that_has_failed_no_longer_shares_starts() -> None:
 
 def test_a_load_that_has_written_no_longer_shares_starts() -> None:
     host = Pretended({0: 100.0, 1: 101.0})
-    host.writes = lambda context, block: (context, block) == (2, 4)
+    host.writes = lambda context, block: (context, block) == (2, 1)
     states, kept = study(3, fixed_blocks=4), list[tuple[int, Block]]()
     run_all(states, PretendedSite(host, shares=True), kept)
     assert [state.shares_starts for state in states] == [True, False, True]
-    # Three alone, one of all three, then for each of two numbers one of two and one of the third.
-    assert len(blocks_of(host.journal)) == 3 + 1 + 2 * 2
+    names = iter(host.names)
+    starts = [
+        [next(names).partition("-arm")[0] for action, _ in start if action == "measure"]
+        for start in blocks_of(host.journal)
+    ]
+    (writing,) = (start for start in starts if "context-2-block-001" in start)
+    assert writing[-1] == "context-2-block-001", "nothing is measured on what it has written"
+    alone = [start for start in starts if any("context-2-block-002" <= name < "context-3" for name in start)]
+    assert [len(set(start)) for start in alone] == [1, 1, 1]
     assert [len(state.blocks) for state in states] == [4, 4, 4]
 
 

@@ -40,6 +40,9 @@ class Written:
         design = context.comparison.design
         return Preparation(design=design, arms=(), differences=(), writes=False, connect_allowance_s=0)
 
+    def preparing(self) -> nullcontext[None]:
+        return nullcontext()
+
     def trial_runner(self, context: Context) -> "WrittenContext":
         return WrittenContext(self, context.number)
 

@@ -12,6 +12,17 @@ class Kept(ExternalServer):
     """A server whose copy is expensive."""
 
     forgotten = False
+    starts = 0
+    stops = 0
+    fails = False
+
+    def start(self) -> None:
+        if self.fails:
+            raise ServerError("no start", slug="server-start", where="here")
+        self.starts += 1
+
+    def stop(self) -> None:
+        self.stops += 1
 
     def forget_copy(self) -> None:
         self.forgotten = True
@@ -36,3 +47,43 @@ def test_copies_are_removed_after_a_crash_and_after_a_write(
     requested._written_before.update({0: 5, 1: 5})
     requested.stop_all(writes=False)
     assert [server.forgotten for server in servers] == [forgets, forgets]
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_servers_that_were_started_together_are_started_again_only_if_one_has_died(
+    monkeypatch: pytest.MonkeyPatch, *, answers: bool
+) -> None:
+    servers = [Kept(arm, "postgresql:///nowhere") for arm in comparison().arms]
+    monkeypatch.setattr(arm_servers, "_answers", lambda server: answers or server is servers[0])
+    requested = ServerSet(servers)
+    for _ in range(2):
+        requested.start_all(reads_in=False)
+    assert [server.starts for server in servers] == [1 if answers else 2] * 2
+    assert [server.stops for server in servers] == [0 if answers else 1] * 2
+
+
+def test_after_a_failed_start_all_servers_are_started_again() -> None:
+    servers = [Kept(arm, "postgresql:///nowhere") for arm in comparison().arms]
+    requested = ServerSet(servers)
+    servers[1].fails = True
+    with pytest.raises(ServerError):
+        requested.start_all(reads_in=False)
+    servers[1].fails = False
+    requested.start_all(reads_in=False)
+    assert [server.starts for server in servers] == [2, 1]
+
+
+def test_servers_that_were_started_together_are_stopped_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arm_servers, "_answers", lambda _server: True)
+    servers = [Kept(arm, "postgresql:///nowhere") for arm in comparison().arms]
+    requested = ServerSet(servers)
+    requested.stop_started()
+    assert [server.stops for server in servers] == [0, 0]
+    for _ in range(2):
+        requested.start_all(reads_in=False)
+    assert [server.starts for server in servers] == [1, 1]
+    for _ in range(2):
+        requested.stop_started()
+    assert [server.stops for server in servers] == [1, 1]
+    requested.start_all(reads_in=False)
+    assert [server.starts for server in servers] == [2, 2]
