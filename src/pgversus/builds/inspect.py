@@ -43,7 +43,7 @@ def check_bin_directory(directory: Path, user: ServerUser) -> None:
             where=str(directory),
             found=f"no {' and no '.join(missing)}" if directory.is_dir() else "no directory",
             expected="a bin directory that contains postgres and initdb, or PostgreSQL's source",
-            to_do=f"use {inner}" if (inner / "postgres").is_file() else "find the directory with pg_config --bindir",
+            to_do=f"use {inner}" if (inner / "postgres").is_file() else "run pg_config --bindir to find the directory",
         )
 
 

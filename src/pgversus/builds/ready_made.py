@@ -189,8 +189,8 @@ def _no_common_family(releases: Sequence[Release], offers: Sequence[FamilyOffer]
         where=f"servers {names}",
         found="; ".join(missing),
         expected="all arms from one family, because another family alone can change the speed by a factor of up to 1.5",
-        to_do="choose nearby versions from one family, or specify families (zonky:16.6 wheel:17.11), "
-        "which is reported next to every verdict",
+        to_do="choose nearby versions from one family, or specify a family for each server (zonky:16.6 wheel:17.11); "
+        "the mix is then reported next to every verdict",
     )
 
 

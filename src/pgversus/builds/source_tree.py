@@ -106,7 +106,7 @@ def no_repository(directory: Path, ref: str, words: str) -> BuildError:
         where=f"{directory}@{ref}" if ref else str(directory),
         found=words,
         expected="a git repository and a commit, tag or branch in it",
-        to_do="check git log there; end a path that contains @ with a slash",
+        to_do="check the name with git log in that repository; a path that contains @ must end with a slash",
     )
 
 

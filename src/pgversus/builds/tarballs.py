@@ -68,8 +68,10 @@ def check_published(path: Path, sha256: str, text: str, where: str) -> None:
             slug="build-damaged",
             where=str(path),
             found=f"SHA-256 {sha256}",
-            expected=f"SHA-256 {match[0].lower()} ({where})" if match else f"a SHA-256 in {where}",
-            to_do="fetch it again; nothing was stored",
+            expected=f"SHA-256 {match[0].lower()} ({where})" if match else f"a SHA-256 hash in {where}",
+            to_do="fetch it again; nothing was stored"
+            if match
+            else "append #sha256=HASH to the address, or correct the .sha256 file next to the tarball",
         )
 
 

@@ -71,12 +71,12 @@ def _things() -> list[str]:
 def remove_from_cache(
     names: tuple[str, ...], *, snapshots: bool, builds: bool, sources: bool, everything: bool
 ) -> None:
-    """Remove the entries with these NAMEs, as `pgversus cache` lists them; the first digits of a snapshot suffice.
+    """Remove the entries with these NAMEs, as `pgversus cache` lists them. The name of a snapshot can be shortened.
 
     Builds in use are not removed.
     """
     if not (names or snapshots or builds or sources or everything):
-        raise click.UsageError("name what to remove: names, --snapshots, --builds, --sources or --all")
+        raise click.UsageError("specify what to remove: names, --snapshots, --builds, --sources or --all")
     from pgversus.records.inventory import CachedKind  # noqa: PLC0415 - not for `--help`
 
     requested = {CachedKind.SNAPSHOT: snapshots, CachedKind.BUILD: builds, CachedKind.SOURCE: sources}

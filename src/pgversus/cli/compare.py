@@ -82,8 +82,8 @@ _GROUPS = {
 @click.option(
     "--rewrite",
     metavar="FILE",
-    help="Script that returns the same rows as the only -f and that a contender plans as the baseline plans -f, to "
-    "measure the effect of a changed plan. It is not compared itself.",
+    help="Script equivalent to the only -f, for which a contender chooses the plan that the baseline chooses for -f. "
+    "It is used to measure the effect of a changed plan, and is not compared itself.",
 )
 @click.option(
     "--operation",
@@ -97,7 +97,8 @@ _GROUPS = {
     "commands",
     multiple=True,
     metavar="COMMAND",
-    help="Time this program instead; PGHOST, PGPORT, PGUSER, PGDATABASE and PGDATA point to its server; repeatable.",
+    help="Time this program instead of a statement; PGHOST, PGPORT, PGUSER, PGDATABASE and PGDATA point to its "
+    "server; repeatable.",
 )
 @click.option(
     "--prepare",
@@ -110,7 +111,7 @@ _GROUPS = {
     "--verify",
     multiple=True,
     metavar="SQL",
-    help="Query that must return one or more rows of only true values after the operation; repeatable.",
+    help="Query that must return at least one row, with all values true, after the operation; repeatable.",
 )
 @click.option(
     "-n",
@@ -131,8 +132,8 @@ _GROUPS = {
 @click.option(
     "--precision",
     metavar="PERCENT",
-    help="Measure until the 95 % interval extends at most PERCENT to each side, to determine the size of the "
-    "difference.  [default: stop as soon as the verdict is known]",
+    help="Determine the size of the difference: measure until the 95 % interval extends at most PERCENT to each side.  "
+    "[default: stop as soon as the verdict is known]",
 )
 @click.option(
     "--budget",
@@ -165,14 +166,14 @@ _GROUPS = {
 @click.option(
     "--pin",
     metavar="auto|off|CPUS",
-    help="Separate processors for pgbench (CPUS: 0, 0-1) and the servers (the rest).  [default: auto; no effect with "
+    help="Processors for pgbench (CPUS, such as 0 or 0-1); the servers use the others.  [default: auto; no effect with "
     "fewer than four processors]",
 )
 @click.option(
     "--warmup",
     metavar="TIME",
-    help="Warm-up after each server start; 2s or more is extended until the load is steady. A value must be in whole "
-    "seconds: 2s or 2.  [default: 2s; 0.1s before short windows]",
+    help="Warm-up after each server start, in whole seconds (2s or 2). A warm-up of 2s or more is extended until the "
+    "load is steady.  [default: 2s; 0.1s before short windows]",
 )
 @click.option(
     "--seed", type=WholeNumber(min=0), metavar="N", help="Random seed, stored with the results.  [default: random]"
@@ -183,6 +184,9 @@ _GROUPS = {
 @shared_options
 def compare(**options: Any) -> int:
     """Compare every other SERVER with the first one on the same workload.
+
+    Each server, or each value of --set, is an arm. In each block, all arms are started and measured in turn, in random
+    order; each measurement under load is a window.
 
     SERVER is a version (17, 17.8), a bin directory or a connection URI. pgversus also builds servers from source: a
     version with options (17+blocksize=16, 17+cassert, 17+cflags=-O3), a source tree, a commit (./postgres@REF), or a

@@ -36,7 +36,7 @@ _OF_PSQL = (
     (("-V",), "pgversus --version"),
     (
         ("-h", "--host", "-p", "--port", "-U", "--username", "--dbname"),
-        "name the server by a connection URI, postgresql://HOST:PORT/DATABASE (PGUSER names the user)",
+        "specify the server as a connection URI, postgresql://HOST:PORT/DATABASE (PGUSER names the user)",
     ),
 )
 _HINTS = {flag: hint for flags, hint in (*_OF_PGBENCH, *_OF_PSQL) for flag in flags}

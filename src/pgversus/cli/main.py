@@ -49,7 +49,7 @@ _EPILOG = """\b
 Exit codes:
   0    done, whatever the verdict
   1    a verdict named by --fail-on was reached
-  2    wrong usage, or data that differ or cannot be loaded
+  2    invalid usage, or data that differs between arms or cannot be loaded
   3    a server, a build or this host cannot be used
   4    the workload failed, or finished with failed trials
   5    results cannot be read or written
@@ -92,7 +92,7 @@ def run(arguments: list[str]) -> int:
         write_error(error_text(_usage(error)))
         return int(ExitCode.USAGE)
     except (KeyboardInterrupt, click.Abort):
-        write_error("interrupted; blocks that were finished, if any, are in the results folder")
+        write_error("interrupted; finished blocks, if any, are in the results folder")
         return int(ExitCode.INTERRUPTED)
     except Exception as error:  # noqa: BLE001 - the one place where a bug becomes a message
         words = message_without_secrets(f"{type(error).__name__}: {error}")

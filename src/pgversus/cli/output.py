@@ -149,7 +149,7 @@ def _decoded(content: bytes, path: str, flag: str) -> str:
             where=f"{flag} {path}",
             found=str(error),
             expected="UTF-8",
-            to_do=f"iconv -t UTF-8 {path}",
+            to_do="convert it to UTF-8, for example: iconv -f LATIN1 -t UTF-8 OLD > NEW",
         ) from error
 
 

@@ -70,7 +70,7 @@ def _check_options_of_files(options: dict[str, Any]) -> None:
     """Raise UsageError for an option that applies only to servers."""
     for option in click.get_current_context().command.params:
         if option.name not in _OF_FILES and options.get(option.name or "") not in (None, (), False):
-            raise click.UsageError(f"{option.opts[-1]} requires servers; files with plans are named")
+            raise click.UsageError(f"{option.opts[-1]} cannot be used with files of plans")
 
 
 def _of_servers(names: "Sequence[str]", options: dict[str, Any]) -> "PlansAnswer":
@@ -95,7 +95,7 @@ def _of_files(names: "Sequence[str]") -> "PlansAnswer":
     from pgversus.records.plans import StatementName  # noqa: PLC0415 - the same
 
     if len(names) < 2:  # noqa: PLR2004 - a baseline and a contender
-        raise click.UsageError("name two or more files, the baseline first")
+        raise click.UsageError("specify two or more files, the baseline first")
     if names.count(_STDIN) > 1:
         raise click.UsageError("standard input can be read only once")
     baseline, *contenders = ((name, _plans_in(name)) for name in names)

@@ -51,7 +51,7 @@ _ARMS = (
         "settings",
         multiple=True,
         metavar="NAME=V[,V...]",
-        help="Setting for all arms; if several values are given, each value is an arm.",
+        help="Setting for all arms. If several values are given, there is one arm for each value.",
     ),
     click.option(
         "--setup", multiple=True, metavar="FILE", help="SQL file that psql runs once on each arm; repeatable."
@@ -67,8 +67,8 @@ _ARMS = (
     click.option(
         "--full-statistics",
         is_flag=True,
-        help="Run ANALYZE with a statistics target at which it reads every row (of up to three million), so that plans "
-        "do not differ because of sampling.",
+        help="Run ANALYZE with a statistics target at which it reads every row of tables with up to three million "
+        "rows, so that plans do not differ because of sampling.",
     ),
     click.option(
         "-f",
@@ -195,7 +195,7 @@ def _check_one_kind(options: Mapping[str, Any]) -> None:
     kinds += [flag for name, flag in _OF_A_LOAD.items() if options[name] not in (None, (), False)]
     if len(kinds) > 1:
         raise StudyError(
-            "more than one kind of work is given",
+            "more than one kind of workload is given",
             slug="study-two-workloads",
             where=" with ".join(kinds[:2]),
             found=" and ".join(kinds),
@@ -313,7 +313,7 @@ def _rewrite(name: str | None, scripts: Sequence[Script]) -> Script | None:
             where=f"--rewrite {name}",
             found=", ".join(script.name for script in scripts),
             expected="one -f FILE, whose rows the rewrite returns as well",
-            to_do="compare the script with the changed plan alone, or omit --rewrite",
+            to_do="specify only the script whose plan changed, or omit --rewrite",
         )
     return Script(name=name, text=read_text(name, "--rewrite"))
 

@@ -55,7 +55,7 @@ def one_or_two(results: Sequence[str], form: str, others: Mapping[str, bool]) ->
     if len(results) == 1:
         return None
     if len(results) > 2:  # noqa: PLR2004 - A and B
-        raise click.UsageError(f"{len(results)} results are named; name one, or two to show side by side")
+        raise click.UsageError(f"{len(results)} results folders are specified; specify one or two")
     a, b = results
     if _is_same(Path(a), Path(b)):
         raise click.UsageError(f"{a} and {b} are the same results; name two different folders")
@@ -207,7 +207,7 @@ def report(
         from pgversus.host.facts import has_font_for  # noqa: PLC0415 - only needed for pictures
 
         if not has_font_for(language):
-            write_error(f"no font for {language.value} is installed here: pictures will show boxes")
+            write_error(f"no font for {language.value} is installed: its characters appear as boxes in charts")
         with use_language(language):
             _draw(answer, Path(charts_directory))
     return _write(content, output, results[0])

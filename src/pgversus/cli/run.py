@@ -62,7 +62,8 @@ _GROUPS = {
 def run(**options: Any) -> int:
     """Run the STUDY: a TOML file, a folder with a study.toml in it, or the name of a bundled study.
 
-    Results are stored block by block: after Ctrl-C, a kill, a reboot or a full disk, the same command resumes.
+    Results are stored block by block: after Ctrl-C, a kill, a reboot or a full disk, run the same command
+    again to resume.
 
     \b
     pgversus run planner-16-vs-17

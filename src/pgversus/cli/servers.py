@@ -54,13 +54,13 @@ def list_servers(*, as_json: bool) -> None:
         write_out(servers_table(found), "")
 
 
-@servers.command("install", short_help="Install versions, all from one family of builds.")
+@servers.command("install", short_help="Install versions, all from one family of builds (zonky or wheel).")
 @click.argument("names", nargs=-1, required=True, metavar="SERVER...")
 @build_options
 def install(names: tuple[str, ...], **options: Any) -> None:
     """Install or build each SERVER in the cache, as compare would do first.
 
-    All of them come from one family of builds, as the arms of a comparison do.
+    All of them come from one family of builds (zonky or wheel), as the arms of a comparison do.
     """
     from pgversus.study.servers import parse_server  # noqa: PLC0415 - like the others
 

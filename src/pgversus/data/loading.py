@@ -209,29 +209,30 @@ class Loading:
 def _check_unchanged(file: SetupFile, place: Path) -> None:
     """Raise DatasetError if the file has changed since the study began: it would be a different dataset."""
     try:
-        found = file_sha256(place)
+        found = f"SHA-256 {file_sha256(place)}"
     except OSError as error:
         found = error.strerror or str(error)
-    if found != file.sha256:
+    expected = f"SHA-256 {file.sha256}"
+    if found != expected:
         raise DatasetError(
             "a file of the dataset has changed since the study began",
             slug="dataset-changed",
             where=file.path,
             found=found,
-            expected=file.sha256,
-            to_do="restore the file, or start again",
+            expected=expected,
+            to_do="restore the file; otherwise start a new comparison, or run the study with --new",
         )
 
 
 def _not_readable(file: SetupFile, user: ServerUser) -> DatasetError:
     return DatasetError(
-        "a file of the dataset includes files in its directory, where psql cannot read it",
+        "a file of the dataset includes other files of its directory, which psql cannot read",
         slug="dataset-not-readable",
         where=file.path,
-        found=f'psql runs as user "{user.name}", who cannot read it',
+        found=f'psql runs as user "{user.name}", who cannot read that directory',
         expected="files and directories that this user can read: \\ir is relative to the directory of the file",
-        to_do="move them to where this user can read them (o+r, and o+x for all parent directories), or specify a user "
-        "who can read them with --run-as USER",
+        to_do="move them to where this user can read them (o+r, and o+x for all parent directories), or use "
+        "--run-as USER to specify a user who can read them",
     )
 
 

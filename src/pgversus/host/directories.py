@@ -175,7 +175,8 @@ def _not_trusted(directory: Path, found: str, command: str) -> HostError:
         where=str(directory),
         found=found,
         expected="a directory owned by this user or root, writable by nobody else",
-        to_do=f"remove files that others may have put there and run {command}, or change PGVERSUS_CACHE",
+        to_do=f"remove files that others may have put there and run {command}, or set PGVERSUS_CACHE to a different "
+        "directory",
     )
 
 

@@ -125,7 +125,7 @@ def take_tree(source: Path, target: Path) -> None:
         if said := full_disk_text(problem):
             raise full_disk(target, said)
         raise HostError(
-            "a snapshot could not be copied",
+            "loaded data could not be copied",
             slug="host-copy",
             where=str(target),
             found=problem,

@@ -103,7 +103,7 @@ def _own_entry() -> pwd.struct_passwd:
             where=f"user id {os.geteuid()}",
             found="no entry",
             expected="a named user",
-            to_do="in a container, run as a user of its image or as root",
+            to_do="run as a user that is listed in /etc/passwd; in a container, as a user of its image or as root",
         ) from None
 
 

@@ -64,7 +64,7 @@ def _not_written(file: Path, error: OSError) -> HostError:
         where=str(file),
         found=error.strerror or str(error),
         expected="a file in a folder writable by this user",
-        to_do="choose another place",
+        to_do="specify a file in a directory that you can write to",
     )
 
 

@@ -99,7 +99,7 @@ def _away(server: ArmServer, error: ServerError) -> ServerError:
         where=server.arm.label,
         found=error.found,
         expected=f"a successful connection within {_LONGEST_AWAY_S:.0f} s after a load failed on it",
-        to_do=f"check that it runs; {WHAT_IS_KEPT}",
+        to_do=f"check that the server is running; {WHAT_IS_KEPT}",
     )
 
 

@@ -215,7 +215,7 @@ def _named(things: Sequence[CachedThing], name: str) -> CachedThing:
     ]
     if len(found) != 1:
         raise StudyError(
-            f'"{name}" is not in the cache' if not found else f'"{name}" is the beginning of more than one name',
+            f'"{name}" is not in the cache' if not found else f'"{name}" matches more than one name',
             slug="cache-unknown-name",
             where="the cache",
             found=", ".join(thing.name for thing in found) or f'"{name}"',

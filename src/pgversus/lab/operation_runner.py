@@ -240,13 +240,12 @@ class OperationRunner:
             return self._repetitions.run(arm, self._patience_s, before=before)
         except TrialHungError as error:
             raise WorkloadError(
-                f"the first operation did not finish in time on {server.arm.label}",
+                f"the first run of the operation did not finish in time on {server.arm.label}",
                 slug="workload-hangs",
                 where=where,
                 found=str(error),
-                expected=f"an operation that finishes within {self._patience_s:.0f} s, this context's part of the "
-                "budget",
-                to_do="find out what it waits for, or run the same command with a larger --budget",
+                expected=f"an operation that finishes within {self._patience_s:.0f} s, a part of the budget",
+                to_do="look for waits in pg_stat_activity and pg_locks, or run the same command with a larger --budget",
             ) from error
         except TrialFailedError as error:
             raise WorkloadError(

@@ -75,7 +75,7 @@ def _captured(label: str, connection: Connection, statement: Statement, *, with_
             where=f"{statement.description}, on {label}",
             found=str(error).strip(),
             expected="a statement that runs on every arm",
-            to_do="this is the server's own message; fix the script, its data or its variables",
+            to_do="correct the script, its data or its variables; the message above is that of the server",
         ) from error
 
 

@@ -154,12 +154,12 @@ def check_same_host(earlier: Mapping[str, Any], now: Fact, folder: Path) -> None
         names.append("memory_bytes")
     if names:
         raise _another(
-            "this host, or what it offers, is not that of the earlier blocks, and different hosts cannot be combined",
+            "this host differs from the one of the earlier blocks, and blocks of different hosts cannot be combined",
             folder,
             slug="store-other-host",
             before={name: before.get(name) for name in names},
             now={name: now.get(name) for name in names},
-            to_do="resume there, with the same processors and the same file system, or start again with --new",
+            to_do="resume on that host, with the same processors, memory and file system, or start again with --new",
         )
 
 

@@ -119,7 +119,7 @@ class _Refusal:
         elif self.answer.nearest is not None:
             to_do = f"did you mean {self.answer.nearest}?"
         else:
-            to_do = "this is the server's own message; fix the name or the value"
+            to_do = "correct the name or the value; the message above is that of the server"
         return StudyError(
             "a server rejected a setting",
             slug="study-setting-refused",

@@ -262,5 +262,6 @@ def _no_study(where: str, found: str) -> StudyError:
         where=_shown(where),
         found=found,
         expected="a TOML file in UTF-8",
-        to_do="copy a bundled study to start from: pgversus studies copy NAME",
+        to_do="check the path, the permissions and the encoding of the file; to start from a bundled study, run "
+        "pgversus studies copy NAME",
     )

@@ -105,7 +105,7 @@ def _run_or_fail(arguments: Sequence[str], target: Path) -> None:
     finished = run(arguments, ends_with_us=True)
     if not finished.succeeded:
         raise HostError(
-            "a snapshot could not be copied",
+            "loaded data could not be copied",
             slug="host-copy",
             where=str(target),
             found=finished.stderr.strip(),

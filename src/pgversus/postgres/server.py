@@ -229,5 +229,5 @@ class Server:
             found=words,
             expected="a server that accepts connections",
             to_do="check that this version supports the requested settings (--set, or [settings] and [factors] in a "
-            "study file)",
+            "study file), and that no setup file sets them with ALTER SYSTEM",
         )

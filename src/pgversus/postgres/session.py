@@ -262,7 +262,7 @@ def _failed(target: Target, error: psycopg.Error, *, what: str, slug: str) -> Se
         expected="a successful connection" if slug == "server-connection" else "a result",
         to_do="check the requested settings and the setup files"
         if target.is_ours
-        else "try the same with psql as the same user",
+        else "connect with psql as the same operating-system user to find the cause",
     )
 
 

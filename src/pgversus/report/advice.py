@@ -151,7 +151,7 @@ def _more_time(group: Sequence[Judged], others_s: float) -> str:
         )
     return ngettext(
         "A verdict takes about {duration} more. Run again with {flags}.",
-        "They need about {duration} more in total. Run again with {flags}.",
+        "The verdicts need about {duration} more in total. Run again with {flags}.",
         len(group),
         duration=duration(all_s),
         flags=flags,
@@ -206,7 +206,7 @@ def _smaller_precision(group: Sequence[Judged]) -> str:
     precision = group[0][0].comparison.design.precision
     assert precision is not None  # noqa: S101 - the condition of this obstacle
     return _(
-        "The precision of ±{precision} was reached. A verdict needs a smaller value.",
+        "The precision of ±{precision} was reached without a verdict. Specify a smaller one to get a verdict.",
         precision=percent(precision),
     )
 

@@ -106,7 +106,7 @@ SENTENCES = {
     ),
     "host-disturbed": N_("while {arm} was measured, user-mode code of other programs used {share} of the CPU time"),
     "disturbed-windows": N_(
-        "{number} windows of {arm} were used although they lost time or were disturbed by other programs, because the "
+        "{number} windows of {arm} were used although the host stalled or other programs disturbed them, because the "
         "limit on repetitions was reached"
     ),
     "host-stolen": N_("the hypervisor gave {share} of the CPU time to other guests during the windows of {arm}"),
@@ -137,7 +137,8 @@ SENTENCES = {
         "conditions changed during the measurement"
     ),
     "few-for-percentile": N_(
-        "{percentiles} not known for every arm: a block had only {fewest} transactions, and {percentile} needs {needed}"
+        "{percentiles} not available for every arm: a block had only {fewest} transactions, and {percentile} "
+        "needs {needed}"
     ),
     "interrupted": N_("the verdicts are preliminary"),
 }

@@ -54,7 +54,7 @@ def _ago(seconds: float) -> str:
 
 
 SERVERS_SCHEMA = "pgversus.servers/1"
-_HEADS = ("name", "version", "origin", "block", "options", "flags", "size", "from")
+_HEADS = ("name", "version", "origin", "block size", "options", "flags", "size", "from")
 
 
 def servers_table(servers: Sequence[InstalledServer]) -> str:

@@ -112,7 +112,7 @@ def _arms(answer: Answer) -> Table:
     """Return a table with one row per arm."""
     comparison, metric = answer.comparison, answer.analysis.metric
     against = _("vs {baseline}", baseline=comparison.baseline.label)
-    rows = terminal_table("", metric_text(metric), _("over blocks"), against, interval_heading(), _("verdict"))
+    rows = terminal_table("", metric_text(metric), _("range over blocks"), against, interval_heading(), _("verdict"))
     for arm in comparison.arms:
         trials = [block.trials[arm.index] for block in answer.blocks if arm.index in block.trials]
         values = [value for trial in trials if (value := trial.value(metric)) is not None]

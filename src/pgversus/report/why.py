@@ -221,13 +221,13 @@ _IS = _Phrases(
     mostly=N_("The plans of {contender} are the main cause."),
 )
 _GOES = _Phrases(
-    differ=N_("{contender} uses the same plans as {baseline}, but they execute differently."),
+    differ=N_("{contender} uses the same plans as {baseline}, but executes them differently."),
     unmeasured=N_(
-        "{contender} uses the same plans as {baseline}, but they execute differently; the effect was not measured."
+        "{contender} uses the same plans as {baseline}, but executes them differently; the effect was not measured."
     ),
-    restored=N_("With {restoration}, the plans of {contender} execute as on {baseline}"),
-    cause=N_("The way the plans of {contender} execute is the cause."),
-    mostly=N_("The way the plans of {contender} execute is the main cause."),
+    restored=N_("With {restoration}, {contender} executes its plans as {baseline} does"),
+    cause=N_("The cause is how {contender} executes its plans."),
+    mostly=N_("The main cause is how {contender} executes its plans."),
 )
 _MOSTLY, _ALL_BUT_ALL = 0.5, 0.9
 """Lower bounds of the plans' share from which plans are called the main cause, and the cause."""
@@ -296,7 +296,7 @@ def _parts(found: Attribution, *, as_factors: bool) -> str:
 def _share(found: Attribution) -> str:
     """Return the share of the plans in the total."""
     if found.share is None:
-        return _("The share of the plans cannot be determined.")
+        return _("The share due to plans cannot be determined.")
     return _(
         "Plans account for {share} of the change on the log scale ({confidence} CI {low} to {high}).",
         share=percent(found.share.value),
@@ -323,9 +323,9 @@ def _share_of_time(found: Attribution) -> str:
 def _seconds(metric: Metric, found: Attribution) -> str:
     shown = {"plans": _saved(found.plans_s), "whole": _saved(found.whole_s), "rest": _(_REST[found.rest_verdict])}
     seconds = (
-        _("Per transaction: {plans} by plans, {whole} in total; {rest}.", **shown)
+        _("Per transaction: {plans} due to plans, {whole} in total; {rest}.", **shown)
         if metric is Metric.TPS
-        else _("{metric}: {plans} by plans, {whole} in total; {rest}.", metric=metric_text(metric), **shown)
+        else _("{metric}: {plans} due to plans, {whole} in total; {rest}.", metric=metric_text(metric), **shown)
     )
     return together(seconds, _share_of_time(found))
 

@@ -75,7 +75,7 @@ def unwritable(folder: Path, why: object) -> StoreError:
         where=str(folder),
         found=str(why),
         expected="a writable folder",
-        to_do="free disk space, or specify a different folder with --results; finished blocks are stored",
+        to_do="correct this, or specify a different folder with --results; finished blocks are stored",
     )
 
 
@@ -87,7 +87,8 @@ def unreadable(folder: Path, why: object) -> StoreError:
         where=str(folder),
         found=str(why),
         expected=f"a results folder of pgversus: {FILE_NAME} with schema version {SCHEMA_VERSION}",
-        to_do="specify the results folder that a comparison or a study has reported",
+        to_do="specify a folder that pgversus reported as its results; if only the schema version differs, use the "
+        "version of pgversus that wrote it",
     )
 
 

@@ -114,7 +114,8 @@ def _unusable(
     found: str,
     *,
     expected: str = "the columns level and tps or time_s, positive numbers, and as many fields as in the first line",
-    to_do: str = "workload,clients,level,tps in the first line, then one line per figure",
+    to_do: str = "write the names of the columns in the first line, such as workload,clients,level,tps, and then one "
+    "line per figure",
 ) -> StudyError:
     return StudyError(
         "published figures cannot be used",

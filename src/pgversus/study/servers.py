@@ -273,19 +273,19 @@ def _secret_address() -> StudyError:
         slug="study-unknown-server",
         where="server",
         found="an address with a user, a query or a fragment (not shown)",
-        expected=f"https://host/path/postgresql-17.8.tar.bz2, followed by {_HASH_MARK}HASH at most",
+        expected=f"https://host/path/postgresql-17.8.tar.bz2, optionally followed by {_HASH_MARK}HASH",
         to_do="download the tarball yourself and specify the file: ./postgresql-17.8.tar.bz2",
     )
 
 
 def _not_a_hash() -> StudyError:
     return StudyError(
-        f"the text after {_HASH_MARK} in an address is not a SHA-256",
+        f"the text after {_HASH_MARK} in an address is not a SHA-256 hash",
         slug="study-unknown-server",
         where="server",
-        found="another text (not shown, because it may be a secret)",
+        found="a different text (not shown, because it may be a secret)",
         expected="64 hexadecimal digits",
-        to_do="compare sha256sum postgresql-17.8.tar.bz2 with a hash published by a site that you trust",
+        to_do=f"append {_HASH_MARK} and the hash of the tarball that a site which you trust has published",
     )
 
 

@@ -89,7 +89,7 @@ def _checked(sql: str, where: str, example: str = "VACUUM pgbench_accounts") -> 
         raise _no_statement(
             where,
             found=f'"{_shortened(line)}": rows pass through the client',
-            expected="a statement that runs on the server alone",
+            expected="a statement that runs entirely on the server",
             to_do="use COPY from or to a file on the server, or time psql as a program: psql -c '\\copy t from t.csv'",
         )
     return line

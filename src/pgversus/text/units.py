@@ -284,11 +284,13 @@ def _less_or_more(ratio: float) -> str:
 
 
 def percent(share: float, *, signed: bool = False) -> str:
-    """Format a share in percent with two significant digits, and at least one decimal below ten."""
+    """Format a share in percent with two significant digits, at least one decimal below ten, and at most three."""
     value = 100 * share
     sign = "+" if signed else ""
     size = abs(value)
-    digits = 0 if size >= 99.95 else 1 if size >= 0.95 or size < 0.005 else 2  # noqa: PLR2004 - see the docstring
+    # Below these sizes another decimal is shown; none is left of the smallest shares.
+    decimals = sum(size < limit for limit in (99.95, 0.95, 0.005))
+    digits = decimals if size >= 0.0005 else 1  # noqa: PLR2004 - see the docstring
     # Adding 0.0 turns a rounded -0.0 into 0.0.
     return f"{round(value, digits) + 0.0:{sign}.{digits}f} %"
 

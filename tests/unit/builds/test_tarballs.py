@@ -69,7 +69,8 @@ def test_a_checksum_file_without_a_checksum_is_an_error(tmp_path: Path) -> None:
     publish(path, "see the web page")
     with pytest.raises(BuildError) as caught:
         archive_source(path)
-    assert (caught.value.slug, caught.value.expected) == ("build-damaged", f"a SHA-256 in {path}.sha256")
+    assert (caught.value.slug, caught.value.expected) == ("build-damaged", f"a SHA-256 hash in {path}.sha256")
+    assert caught.value.to_do.startswith("append #sha256=HASH")
 
 
 def test_a_missing_tarball_is_reported(tmp_path: Path) -> None:

@@ -124,7 +124,7 @@ def test_an_output_that_cannot_be_written_is_refused_before_any_server_is_fetche
 def test_options_for_servers_are_refused_with_files(flags: tuple[str, ...]) -> None:
     error = typed("old.json", "new.json", *flags).exception
     assert isinstance(error, UsageError)
-    assert "requires servers" in error.message
+    assert "cannot be used with files of plans" in error.message
 
 
 def test_a_missing_script_is_reported_with_the_command_and_its_own_options() -> None:

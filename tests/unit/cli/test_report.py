@@ -76,7 +76,7 @@ def test_the_document_of_compare_is_that_of_the_report(two: tuple[str, str], mon
 
 
 def test_three_results_are_rejected(two: tuple[str, str]) -> None:
-    assert "3 results are named" in refused(*two, two[0] + "/x")
+    assert "3 results folders are specified" in refused(*two, two[0] + "/x")
 
 
 def test_the_same_results_twice_are_rejected(two: tuple[str, str]) -> None:

@@ -213,7 +213,7 @@ def test_a_target_that_is_not_a_file_is_reported(tmp_path: Path, name: str) -> N
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").touch()
     error = refused(tmp_path / name)
-    assert (error.where, error.to_do) == (str(tmp_path / name), "choose another place")
+    assert (error.where, error.to_do) == (str(tmp_path / name), "specify a file in a directory that you can write to")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
 
 

@@ -128,7 +128,9 @@ def test_a_reached_precision_ends_all_talk_of_the_size() -> None:
     assert "faster" in text
     assert text.endswith("8 blocks, 5 min 52 s.")
     undecided = sentence(around(0.01, 0.01, precision=0.03))
-    assert undecided.endswith("The precision of ±3.0 % was reached. A verdict needs a smaller value.")
+    assert undecided.endswith(
+        "The precision of ±3.0 % was reached without a verdict. Specify a smaller one to get a verdict."
+    )
 
 
 def test_a_precision_that_is_too_fine_for_the_host_is_called_so() -> None:
@@ -247,7 +249,7 @@ def test_undecided_contenders_of_one_comparison_have_one_budget() -> None:
     assert first.startswith("Undecided: 17.8")
     assert second.startswith("Undecided: 18.6")
     assert re.fullmatch(
-        r"2 verdicts are undecided\. They need about .* more in total\. Run again with --budget \d+m\.", advice
+        r"2 verdicts are undecided\. The verdicts need about .* more in total\. Run again with --budget \d+m\.", advice
     )
 
 

@@ -27,8 +27,8 @@ INSTALLED = InstalledServer(
 
 def test_the_table_has_a_line_per_server_with_control_characters_escaped() -> None:
     assert servers_table([BUILT, INSTALLED]).splitlines() == [
-        "name                        version  origin     block  options        flags   size   from",
-        "source-0a1b                 17.8     source     16 kB  +blocksize=16  -O2 -g  52 MB  tree ./a\\x1b[31m",
+        "name                        version  origin     block size  options        flags   size   from",
+        "source-0a1b                 17.8     source     16 kB       +blocksize=16  -O2 -g  52 MB  tree ./a\\x1b[31m",
         "/usr/lib/postgresql/15/bin  15.2     installed",
     ]
 

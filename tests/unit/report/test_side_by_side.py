@@ -187,7 +187,7 @@ def test_differences_in_host_day_settings_client_window_statistics_and_rows_are_
     assert [note.words for note in row.notes] == [
         "settings differ: work_mem 4MB in A, 64MB in B",
         "rows differ: the same commands loaded different rows in A and B",
-        "statistics differ: only B read every row",
+        "statistics differ: ANALYZE read every row only in B",
         "host differs: processor arm in A, x86 in B, memory 1 GB in A, 2 GB in B",
         "measured on different days: 2026-01-01 in A, 2026-01-02 in B",
         "client differs: pgbench 18.0 in A, pgbench 18.1 in B",

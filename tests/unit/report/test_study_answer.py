@@ -59,7 +59,7 @@ def test_one_context_has_the_sentences_of_a_comparison() -> None:
 def test_undecided_verdicts_have_one_budget_for_all_of_them() -> None:
     (single,) = study_sentences(of(cases.undecided()))
     *_first, advice = study_sentences(of(cases.undecided(), cases.undecided(), cases.faster()))
-    assert advice.startswith("2 verdicts are undecided. They need about ")
+    assert advice.startswith("2 verdicts are undecided. The verdicts need about ")
     assert budget(advice) > budget(single)
 
 

@@ -65,7 +65,7 @@ def test_counters_of_an_operation_are_not_per_transaction() -> None:
         for block in one.blocks
     ]
     (wal,) = rows(answer(blocks, one.comparison), ["wal_bytes"])
-    assert (wal.label, wal.baseline) == ("WAL size", "5 MB")
+    assert (wal.label, wal.baseline) == ("WAL generated", "5 MB")
 
 
 def test_counters_that_differ_significantly_follow_largest_first_without_duplicates() -> None:
@@ -73,8 +73,8 @@ def test_counters_that_differ_significantly_follow_largest_first_without_duplica
         steady(1.1),
         {"temp_bytes": (1e6, 2e6), "wal_bytes": (1e6, 5e6), "buffers_hit": (1e6, 1e6), "wal_records": (5, 6)},
     )
-    assert labels(one) == ["WAL size", "temporary file size", "WAL records"]
-    assert labels(one, ["temp_bytes"]) == ["temporary file size", "WAL size", "WAL records"]
+    assert labels(one) == ["WAL generated", "temporary file size", "WAL records"]
+    assert labels(one, ["temp_bytes"]) == ["temporary file size", "WAL generated", "WAL records"]
     assert len(rows(one, most_sure=1)) == 1
 
 
@@ -222,11 +222,11 @@ def test_blocks_of_different_sizes_are_shown_in_bytes() -> None:
         "-50.0 %",
     )
     (reads,) = [row for row in rows(one, ["buffers_read"]) if row.label != hits.label]
-    assert (reads.label, reads.baseline) == ("pages read from the system in bytes per transaction", "328 kB")
+    assert (reads.label, reads.baseline) == ("pages read from the operating system in bytes per transaction", "328 kB")
     assert unreported_metrics(study_answer([one], metrics=["buffers_read"])) == []
     assert [row.label for row in rows(counted(steady(1.1), EQUAL_BYTES, (32768, 32768)))] == [
         "shared buffer hits per transaction",
-        "pages read from the system per transaction",
+        "pages read from the operating system per transaction",
     ]
 
 

@@ -86,7 +86,7 @@ def test_the_parts_are_stated_as_factors_and_as_time_per_transaction() -> None:
         in reported
     )
     assert "Plans account for 98.0 % of the change on the log scale (95 % CI 93.0 % to 103 %)" in reported
-    assert "Per transaction: 56.8 ms saved by plans, 58 ms saved in total" in reported
+    assert "Per transaction: 56.8 ms saved due to plans, 58 ms saved in total" in reported
     assert "In units of time, plans account for 99.0 %. This share depends on the order of the two steps" in reported
     assert "other changes make no difference that matters" in reported
     assert reported.endswith("The measurement took 1 min 1 s.")
@@ -242,7 +242,7 @@ def test_a_comparison_without_plans_does_not_mention_them() -> None:
         (
             UNDONE,
             attributed(None),
-            ["The plans of 17.8 differ from those of 16.12.", "The share of the plans cannot be determined."],
+            ["The plans of 17.8 differ from those of 16.12.", "The share due to plans cannot be determined."],
         ),
     ],
 )
@@ -278,11 +278,11 @@ def test_the_same_plan_with_different_execution_is_described_as_such() -> None:
     )
     plans = plans_of(spilled, in_memory, undone_by=OFF)
     assert claim(with_plans(cases.faster(), plans)).startswith(
-        "17.8 uses the same plans as 16.12, but they execute differently."
+        "17.8 uses the same plans as 16.12, but executes them differently."
     )
     reported = claim(with_plans(cases.faster(), plans, attributed((0.98, 0.93, 1.03))))
     assert reported.startswith(
-        "The way the plans of 17.8 execute is the cause. With enable_x = off, the plans of 17.8 execute as on 16.12."
+        "The cause is how 17.8 executes its plans. With enable_x = off, 17.8 executes its plans as 16.12 does."
     )
 
 

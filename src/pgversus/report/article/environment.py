@@ -70,9 +70,9 @@ def settings(answer: StudyAnswer) -> Iterator[str]:
         yield paragraph(_("Set on every server, as in postgresql.conf:"))
         yield fenced("\n".join(f"{name} = {_quoted(value)}" for name, value in common), "ini")
     else:
-        yield paragraph(_("No setting is common to all servers. Everything else has the default of each version."))
+        yield paragraph(_("No setting is common to all servers. All other settings have their default values."))
     yield capped((_("varied"), _("levels")), list(_varied(answer)), names=2)
-    yield capped((_("only in"), _("settings")), list(_own(answer, {*common})), names=2)
+    yield capped((_("applies only to"), _("settings")), list(_own(answer, {*common})), names=2)
     yield from _differences(answer)
 
 

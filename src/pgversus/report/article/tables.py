@@ -116,8 +116,8 @@ def operation_tables(case: Case, known: Published) -> Iterator[str]:
         yield capped(both, [row for one, arm in pairs for row in _minimums(case, one, arm)], names=names)
     yield paragraph(
         _(
-            "Means are geometric, over the blocks that include both servers, so their quotient is the ratio, which the "
-            "interval and the verdict refer to."
+            "Values are geometric means over the blocks that include both servers. Their quotient is the ratio to "
+            "which the interval and the verdict refer."
         )
     )
 

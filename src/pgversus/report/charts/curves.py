@@ -215,8 +215,8 @@ def sweep_chart(found: Sweep, number: int) -> Chart:
         name=chart_name("levels", str(number), found.metric.value, found.title),
         title=title,
         description=_(
-            "One line per context across the levels, in order of their amounts. The band around it shows the interval "
-            "of each value. The axis starts at 0, so a small difference looks small."
+            "One line per context across the levels, in ascending order. The band around it shows the interval of each "
+            "value. The axis starts at 0, so a small difference looks small."
         ),
         specification=_specification_of_sweep(found),
         heads=("", *levels),

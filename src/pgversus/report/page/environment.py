@@ -162,9 +162,10 @@ def _looks(answer: StudyAnswer) -> str:
             "The result is checked after each block, and measuring stops as soon as the interval is ±{precision} or "
             "narrower, whatever the verdict. The size of the difference is therefore not overestimated. The chance "
             "that the interval misses the true value is at most 1 in 20, over all checks.",
-            "The results are checked after each block, and measuring stops as soon as an interval is ±{precision} or "
-            "narrower, whatever the verdict. The sizes of differences are therefore not overestimated. The chance "
-            "that any interval misses the true value is at most 1 in 20, over all checks and all {number} verdicts.",
+            "The results are checked after each block, and each contender is measured until its interval is "
+            "±{precision} or narrower, whatever the verdict. The sizes of differences are therefore not overestimated. "
+            "The chance that any interval misses the true value is at most 1 in 20, over all checks and all {number} "
+            "verdicts.",
             answer.study.verdicts,
             precision=percent(precision),
         )
@@ -172,8 +173,9 @@ def _looks(answer: StudyAnswer) -> str:
         return ngettext(
             "The result is checked after each block, and measuring stops as soon as the verdict is known. The chance "
             "that the interval misses the true value is at most 1 in 20, over all checks.",
-            "The results are checked after each block, and measuring stops as soon as a verdict is known. The chance "
-            "that any interval misses the true value is at most 1 in 20, over all checks and all {number} verdicts.",
+            "The results are checked after each block, and each contender is measured until its verdict is known. "
+            "The chance that any interval misses the true value is at most 1 in 20, over all checks and all {number} "
+            "verdicts.",
             answer.study.verdicts,
         )
     return ngettext(

@@ -137,7 +137,7 @@ def _statistics(a: Answer, b: Answer) -> str:
     full = [one.comparison.dataset.full_statistics for one in (a, b)]
     if full[0] == full[1]:
         return ""
-    return _("statistics differ: only {side} read every row", side="A" if full[0] else "B")
+    return _("statistics differ: ANALYZE read every row only in {side}", side="A" if full[0] else "B")
 
 
 def _host(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:

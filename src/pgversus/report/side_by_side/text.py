@@ -60,10 +60,10 @@ def _ratio_rows(section: SideBySideSection) -> str:
 def _value_rows(section: SideBySideSection) -> str:
     heads = (
         _("values (not comparable between A and B)"),
-        _("A baseline"),
-        _("A contender"),
-        _("B baseline"),
-        _("B contender"),
+        _("baseline in A"),
+        _("contender in A"),
+        _("baseline in B"),
+        _("contender in B"),
         _("blocks"),
     )
     rows = [
@@ -132,7 +132,7 @@ def _cells(side: SideText) -> list[RenderableType]:
 
 def _values(section: SideBySideSection) -> Table:
     """Return a table of values next to their own baselines; the columns of A and B are not comparable."""
-    heads = [_("A baseline"), _("A contender"), _("B baseline"), _("B contender")]
+    heads = [_("baseline in A"), _("contender in A"), _("baseline in B"), _("contender in B")]
     shown = terminal_table(_("values (not comparable between A and B)"), "", *heads, _("blocks"))
     for row in section.rows:
         a, b = row.a, row.b

@@ -215,7 +215,7 @@ def _check(
         problems.add(
             plan.selection.excluding(combination),
             StudyError(
-                "a comparison has lost its baseline",
+                "the baseline of a comparison is excluded",
                 slug="study-lost-baseline",
                 found=f"no {as_key(factor.name)} {baseline} in {where}{others}",
                 expected="the baseline wherever one of its contenders is measured",

@@ -40,7 +40,7 @@ class Contents:
                     slug="study-script-encoding",
                     found=str(error),
                     expected="UTF-8, the encoding of the compared databases",
-                    to_do=f"iconv -t UTF-8 {name}",
+                    to_do="convert it to UTF-8, for example: iconv -f LATIN1 -t UTF-8 OLD > NEW",
                 ),
             )
             return None
@@ -67,7 +67,8 @@ class Contents:
                     slug="study-no-file",
                     found=error.strerror or str(error),
                     expected="a regular file",
-                    to_do="paths are relative to the study file",
+                    to_do="check the path, which is relative to the study file, and the size and permissions of the "
+                    "file",
                 ) from error
         return self._known.get(name)
 

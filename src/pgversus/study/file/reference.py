@@ -119,24 +119,25 @@ A study file describes a question and everything needed to answer it, in [TOML](
 _HOW = f"""\
 This study gives one verdict: 64 MB compared with 4 MB. The following applies to all study files:
 
-- The levels of one factor are **compared**; the first level is the baseline. Each combination of the other factors is a
-  separate comparison with its own blocks.
+- The levels of one factor are **compared** with the baseline, which is the first level unless `baseline` names another.
+  Each combination of the other factors is a separate comparison with its own blocks.
 - Keys that are not given have defaults. A single workload, dataset or load is written as `[workload]`, `[dataset]`,
   `[load]`; several have names: `[workloads.NAME]`, `[datasets.NAME]`, `[loads.NAME]`.
 - Paths are relative to the study file. Files are read once, when the study begins.
 - Settings can be given in `[settings]` for all arms, in a workload, or as factors. Later ones in this list override
   earlier ones. Names of settings are not case-sensitive.
-- A comparison has at most {MOST_CONTENDERS} contenders, a study at most {MOST_TREATMENTS:,} combinations.
-- pgversus does not guess the meaning of mistakes. It reports all mistakes of a file at once, with line numbers.
+- A comparison has at most {MOST_CONTENDERS} contenders. A study has at most {MOST_TREATMENTS:,} treatments
+  (combinations of the levels of all factors).
+- pgversus does not try to correct mistakes. It reports all mistakes of a file at once, with line numbers.
 - A study that runs programs, connects to servers, builds source that it chooses, names a bin directory, or reads files
   outside its folder requires your consent: `--trust`, or the answer yes when prompted. `--dry-run` lists everything
   that needs consent.
 
 Editors that support JSON schemas can use `docs/study-file.schema.json` for completion and checks.
 
-Work that runs once and destroys the state that it starts from is an **operation**. That state is created once from the
-loaded data, and every block begins with a fresh copy of it. The following file describes eight comparisons, one for
-each combination of dead rows and memory:
+Work that runs once, such as VACUUM or a dump, is an **operation**. It may change the state that it starts from. That
+state is created once from the loaded data, and every block begins with a fresh copy of it. The following file describes
+eight comparisons, one for each combination of dead rows and memory:
 """
 
 _SECTIONS: tuple[tuple[str, Path, str], ...] = (
@@ -201,8 +202,7 @@ _QUANTITIES = """\
 ## Metrics and counters
 
 `metrics` selects what to show for each comparison in addition to the verdict: {metrics}, or one of the counters below.
-Results and tables of trials always contain all of them. A counter that the version or the host does not provide is
-missing.
+Results and tables of trials contain all counters that the version and the host provide.
 """
 
 

@@ -157,9 +157,9 @@ class StepEntry(Table):
 class WorkloadTable(Table):
     """The workload to time: exactly one of `script`, `sql`, `builtin`, `scripts`, `operation`, `command` and `steps`.
 
-    The first four are loads: pgbench runs them repeatedly. The last three are operations, such as VACUUM, which change
-    the state that they start from. Every block runs an operation once on each arm, on a fresh copy of the data, and
-    compares the times. An operation does not have a load, windows or a warm-up.
+    The first four are run repeatedly by pgbench, under a load (`[load]`). The last three are operations, such as
+    VACUUM, which run once and may change the state that they start from. Every block runs an operation once on each
+    arm, on a fresh copy of the data, and compares the times. An operation does not have a load, windows or a warm-up.
 
     A study with one workload has `[workload]`; a study with several has `[workloads.NAME]` for each.
     Paths are relative to the study file.
@@ -213,7 +213,7 @@ class WorkloadTable(Table):
         "the name of its dataset, from `[datasets]`", default="the only dataset", example="small"
     )
     variables: dict[VariableName, VariableValue] | None = _key(
-        "variables for the scripts (`-D`), or for the preparation of an operation",
+        "variables for the scripts (`-D`), or for the files in `prepare` and `prepare_sql` of an operation",
         default="none",
         example={"rows": 1000},
     )
@@ -239,8 +239,8 @@ class DatasetTable(Table):
         example="CREATE INDEX ON pgbench_accounts (bid);",
     )
     full_statistics: StrictBool | None = _key(
-        "whether to run ANALYZE with a statistics target at which it reads every row (of up to three million), so that "
-        "different samples do not lead to different plans",
+        "whether to run ANALYZE with a statistics target at which it reads every row of tables of up to three million "
+        "rows, so that different samples do not lead to different plans",
         default="`false`",
         example=True,
     )
@@ -312,8 +312,8 @@ class DesignTable(Table):
     )
     windows: Count | None = _key("windows per arm and block", default="fitted to the load", example=8)
     warm_up: Quantity | None = _key(
-        "load whose results are discarded after each start, in whole seconds; 2 s or more is extended up to fourfold, "
-        "until the load is steady",
+        "load that runs after each start and whose results are discarded, in whole seconds; 2 s or more is extended up "
+        "to fourfold, until the load is steady",
         default="`2s`; less with short windows",
         example="5s",
     )
@@ -337,7 +337,7 @@ class Sections(Table):
     compare: Text | None = _key(
         "the factor whose levels are compared: `server`, `workload`, `dataset`, a setting or a variable. Each "
         "combination of the other factors is a separate comparison",
-        default="the only one of these with two or more levels; if there are several, `server` if it has two or more; "
+        default="the only factor with two or more levels; if there are several, `server` if it is among them; "
         "otherwise required. Variables count only if no other factor has two levels",
         example="server",
     )

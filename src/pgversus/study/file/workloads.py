@@ -129,7 +129,7 @@ def _check_repeated_names(steps: list[schema.StepEntry], path: Path, problems: P
                     slug="study-file-conflict",
                     found=f"{shown(name)} again",
                     expected="a unique name for each step",
-                    to_do="choose another name, or none to name the step after its statement",
+                    to_do="choose a different name, or omit it to use the statement as the name",
                 ),
             )
 

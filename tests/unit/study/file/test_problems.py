@@ -232,7 +232,7 @@ def test_a_repeated_key_has_its_own_remedy() -> None:
             "study-no-file",
             "line 5, [workload] script",
             "No such file or directory",
-            "paths are relative to the study file",
+            "check the path, which is relative to the study file, and the size and permissions of the file",
         ),
         (
             SHORT.replace('script = "query.sql"', 'builtin = "tpcc"'),
@@ -434,7 +434,8 @@ def test_each_problem_names_place_finding_and_remedy(text: str, slug: str, where
 
 def test_a_script_that_is_not_utf_8_is_reported() -> None:
     error = problem(SHORT.replace("query.sql", "latin.sql"))
-    assert (error.slug, error.to_do) == ("study-script-encoding", "iconv -t UTF-8 latin.sql")
+    assert error.slug == "study-script-encoding"
+    assert error.to_do == "convert it to UTF-8, for example: iconv -f LATIN1 -t UTF-8 OLD > NEW"
 
 
 def test_all_problems_are_reported_in_file_order() -> None:
