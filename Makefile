@@ -5,7 +5,8 @@ UV := .uv/bin/uv
 BIN := .venv/bin
 # Packages without effects.
 PURE := answers engine plans records report stats study text
-# Builds for the tests of builds from source, made in advance because they occupy all processors for minutes.
+# Builds for the tests of builds from source, made in advance because they occupy all processors for minutes. Two at once,
+# since configure uses one processor.
 BUILT_FOR_TESTS := 17 17+blocksize=32
 # Long tests run in `make test-all` only, which clears this.
 SHORT := and not long
@@ -39,7 +40,7 @@ test-live: .venv/.installed-dev ## test real servers: parallel tests, then tests
 test-builds: .venv/.installed-dev ## test builds from source, and trace system calls (needs make tools)
 	@$(BIN)/python -m tools.requirements builds; case $$? in \
 		0) $(BIN)/pytest -q -n 2 -m needs_tools tests/unit && \
-			$(BIN)/pgversus servers build $(BUILT_FOR_TESTS) && \
+			printf '%s\n' $(BUILT_FOR_TESTS) | xargs -n 1 -P 2 $(BIN)/pgversus servers build && \
 			$(BIN)/pytest -q -n 2 -m "needs_tools and not measures $(SHORT)" tests/live && \
 			$(BIN)/pytest -q -m "needs_tools and measures $(SHORT)" tests/live ;; \
 		1) ;; \

@@ -103,7 +103,9 @@ def test_a_slowdown_between_two_commits_is_detected(command_line: CommandLine, t
     assert "another pgversus is building" in words
     (made,) = builds_in(command_line) - before
     status = git(tree, "status", "--porcelain"), git(tree, "worktree", "list"), git(tree, "branch", "--all")
-    ended = command_line.compare(f"{tree}@fast", f"{tree}@slow", "-i", "-s", "1", "-f", script, "--budget", "6m")
+    ended = command_line.compare(
+        f"{tree}@fast", f"{tree}@slow", "-i", "-f", script, "--no-plans", "--blocks", "4", *QUICK[2:]
+    )
     assert ended.code == 0, ended.stderr
     (verdict,) = ended.comparison["verdicts"]
     assert verdict["verdict"] == "slower"

@@ -17,13 +17,14 @@ import pytest
 
 from pgversus.host.guard import processes_in
 from pgversus.postgres.server import Server
-from tests.live.conftest import CommandLine, own_server
+from tests.live.conftest import WHOLE_SECONDS, CommandLine, own_server
 
 LOAD = (
     "17.8",
     "17.8",
     "-i",
-    "-S",
+    "-f",
+    "wait.sql",
     "--window",
     "1",
     "--windows",
@@ -34,6 +35,12 @@ LOAD = (
     "--results",
     "results",
 )
+
+
+@pytest.fixture(autouse=True)
+def load(command_line: CommandLine) -> None:
+    """Write the script of the load: it leaves the processors to other tests."""
+    command_line.write("wait.sql", "SELECT pg_sleep(0.01);\n")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -69,8 +76,7 @@ def test_an_interrupt_before_the_first_block_leaves_nothing(command_line: Comman
 @pytest.mark.long
 def test_a_server_killed_in_a_window_fails_only_its_trial(command_line: CommandLine) -> None:
     process = command_line.start(
-        "compare", "17.8", "17.8", "-i", "-S", "--window", "2", "--windows", "2", "--blocks", "2", "--json",
-        "--results", "results",
+        "compare", "17.8", "17.8", "-f", "wait.sql", *WHOLE_SECONDS, "--json", "--results", "results",
     )  # fmt: skip
     assert process.stderr is not None
     for line in process.stderr:

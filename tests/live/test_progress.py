@@ -75,6 +75,10 @@ def terminal(line: CommandLine, columns: int, lines: int, *arguments: str) -> It
         os.close(end)
 
 
+WAITS = "SELECT pg_sleep(0.01);\n"
+"""A load that leaves the processors to other tests."""
+
+
 def starting_with(words: str, pictures: list[list[str]]) -> list[str]:
     """Return each line ever shown that starts with these words."""
     return [line for picture in pictures for line in picture if line.startswith(words)]
@@ -83,7 +87,8 @@ def starting_with(words: str, pictures: list[list[str]]) -> list[str]:
 def test_a_terminal_shows_progress_and_verdicts_so_far_and_ends_with_only_the_answer(
     command_line: CommandLine,
 ) -> None:
-    with terminal(command_line, 100, 50, "compare", "17.8", "17.8", "-i", "-S", *WHOLE_SECONDS) as shown:
+    script = command_line.write("wait.sql", WAITS)
+    with terminal(command_line, 100, 50, "compare", "17.8", "17.8", "-f", script, *WHOLE_SECONDS) as shown:
         for _ in shown.pictures():
             pass
         assert shown.process.wait() == 0, shown.lines
@@ -119,7 +124,8 @@ def test_narrowing_a_terminal_and_interrupting_leave_nothing_of_the_region(
     command_line: CommandLine,
 ) -> None:
     long = ("--max-blocks", "50", "--window", "1", "--windows", "2", "--warmup", "1")
-    with terminal(command_line, 60, 12, "compare", "17.8", "17.8", "-i", "-S", *long) as shown:
+    script = command_line.write("wait.sql", WAITS)
+    with terminal(command_line, 60, 12, "compare", "17.8", "17.8", "-f", script, *long) as shown:
         is_narrower, is_interrupted = False, False
         for picture in shown.pictures():
             # A piece of output may end in the middle of the region, so it only has to be whole at some moment:

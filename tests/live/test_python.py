@@ -16,7 +16,10 @@ PAGE = Path(__file__).parents[2] / "docs" / "python.md"
 def test_the_page_runs_from_top_to_bottom(command_line: CommandLine) -> None:
     blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     assert len(blocks) >= 5
-    command_line.write("page.py", "\n".join(blocks))
+    page = "\n".join(blocks)
+    whole_seconds = 'windows = 2\nwindow = "1s"\nwarm_up = "1s"\n'
+    assert whole_seconds in page
+    command_line.write("page.py", page.replace(whole_seconds, 'windows = 4\nwindow = "50ms"\n'))
     ended = subprocess.run(
         [sys.executable, "page.py"],
         cwd=command_line.directory,

@@ -36,6 +36,7 @@ def test_the_pages_show_only_commands_that_are_run() -> None:
 
 
 @pytest.mark.long
+@pytest.mark.own_snapshots
 def test_the_study_of_the_cookbook_and_its_commands_run_in_sequence(command_line: CommandLine) -> None:
     (study,) = re.findall(r"^```toml\n(.*?)^```", PAGES[1].read_text(), re.MULTILINE | re.DOTALL)
     command_line.write("study.toml", study)

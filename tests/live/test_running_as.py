@@ -27,17 +27,17 @@ def ran_as(notes: Path) -> dict[str, set[str]]:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("window", [(), ("--window", "20tx"), ("--window", "1")])
+@pytest.mark.parametrize("window", [("--window", "4tx"), ("--window", "1", "--warmup", "1")])
 def test_psql_and_pgbench_run_programs_as_the_servers_user(
     command_line: CommandLine, notes: Path, window: tuple[str, ...]
 ) -> None:
     setup = command_line.write("setup.sql", f"\\! id -u >> {notes}/setup\nCREATE TABLE t AS SELECT 1 AS id;\n")
     script = command_line.write(
         "script.sql",
-        f"\\setshell uid sh -c 'id -u | tee -a {notes}/setshell'\n\\shell sh -c 'id -u >> {notes}/shell'\n"
-        "SELECT id FROM t WHERE id <> :uid;\n",
+        f"\\sleep 50 ms\n\\setshell uid sh -c 'id -u | tee -a {notes}/setshell'\n"
+        f"\\shell sh -c 'id -u >> {notes}/shell'\nSELECT id FROM t WHERE id <> :uid;\n",
     )
-    few = ("--blocks", "2", "--windows", "2") if window else ("--blocks", "2")
+    few = ("--blocks", "2", "--windows", "2")
     ended = command_line.compare("17.8", "17.8", "--setup", setup, "-f", script, *window, *few)
     assert ended.code == 0, ended.stderr
     assert ran_as(notes) == {name: {str(USER.uid)} for name in ("setup", "setshell", "shell")}

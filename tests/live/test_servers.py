@@ -31,13 +31,12 @@ def test_external_servers_are_compared_and_left_unchanged(command_line: CommandL
 
 
 @pytest.mark.long
-@pytest.mark.measures
 def test_the_effect_of_plans_is_measured_on_external_servers(command_line: CommandLine) -> None:
     """Existing data is not loaded again, and the old plan is restored only in the connection."""
     case = library() / "planner-16-vs-17"
     data = (case / "group_by.sql").read_text()
     settings = ("--set", "enable_hashagg=off", "--set", "max_parallel_workers_per_gather=0")
-    few = ("--blocks", "4")
+    few = ("--blocks", "3", "--window", "50ms", "--windows", "4")
     # As a managed server is loaded: an index scan of pages that are not all-visible gains little over the sort.
     prepared = (data, "VACUUM (ANALYZE)")
     with somebodys_server("16.12", *prepared) as one, somebodys_server("17.8", *prepared) as other:
