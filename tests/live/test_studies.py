@@ -152,9 +152,9 @@ def test_levels_of_a_setting_share_their_data_and_contexts_share_server_starts(c
     assert ended.code == 0, ended.stderr
     assert ended.stderr.count("loading ") == 1
     assert {verdict["contender"] for verdict in ended.document["verdicts"]} == {"work_mem=64MB"}
-    logs = sorted((command_line.directory / "pgversus-results" / "s").glob("arm-*.log"))
+    log = command_line.directory / "pgversus-results" / "s" / "arm-1.log"
     # One start for the first loads of both contexts, and one for each of their three blocks.
-    assert [log.read_text().count("ready to accept connections") for log in logs] == [4, 4]
+    assert log.read_text().count("ready to accept connections") == 4
 
 
 @pytest.mark.long
