@@ -19,7 +19,7 @@ from pgversus.host.identity import server_user
 from pgversus.host.lost_time import LATE_S
 from pgversus.host.pausable import PausableProgram
 from pgversus.lab.arm_servers import ExternalServer, ServerSet
-from pgversus.lab.load_runner import run_pilot
+from pgversus.lab.pilot import run_pilot
 from pgversus.lab.slices import SliceRunner
 from pgversus.postgres.client import fixed_client
 from pgversus.postgres.load_sessions import LoadSessions

@@ -17,6 +17,7 @@ failures.py            whether a failure is one of a trial, of a server, or of t
 readings.py            counters before and after what is measured
 runner.py              how a workload is measured, and the results of its first run
 load_runner.py         contexts measured by pgbench: the first load, then windows
+pilot.py               the first load of every arm, whose numbers are discarded
 load_windows.py        windows that are runs of pgbench, warm or cold
 slices.py              windows that are slices of a longer run of pgbench
 slice_session.py       that run, stopped except during its windows, and the places of its processes

@@ -11,7 +11,7 @@ import psycopg
 from pgversus.engine.progress import Progress
 from pgversus.errors import HostError, PgversusError, WorkloadError
 from pgversus.lab.arm_servers import ArmServer
-from pgversus.lab.load_runner import PilotResult
+from pgversus.lab.pilot import PilotResult
 from pgversus.lab.plan_checks import check_plan_restored, check_rewrite, check_same_statements
 from pgversus.lab.plan_sampling import sampled
 from pgversus.lab.plan_search import find_overrides

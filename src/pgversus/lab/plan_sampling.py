@@ -7,7 +7,7 @@ from pathlib import Path
 from pgversus.engine.testbed import TrialFailedError
 from pgversus.errors import PlanError
 from pgversus.lab.arm_servers import ArmServer
-from pgversus.lab.load_runner import PilotResult
+from pgversus.lab.pilot import PilotResult
 from pgversus.plans.explain import read_plans
 from pgversus.plans.levels import fingerprints
 from pgversus.postgres.session import Target, with_options

@@ -1,0 +1,151 @@
+"""The first load of a context: it shows that the load runs, how fast it is, and whether it writes.
+
+Its numbers are discarded. A script that cannot run fails here once, with pgbench's own message, instead of in every
+block.
+"""
+
+import math
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+
+from pgversus.engine.testbed import TrialFailedError, TrialHungError
+from pgversus.errors import ServerError, WorkloadError
+from pgversus.host.processes import BackgroundThread
+from pgversus.lab.arm_servers import ArmServer, wrote_since
+from pgversus.postgres import catalog
+from pgversus.postgres.load_sessions import LoadSessions
+from pgversus.postgres.session import Target, connect
+from pgversus.records.trials import Window
+from pgversus.study.design import Design
+from pgversus.study.windows import FEW_CLIENTS, least_window_s
+from pgversus.workload.pgbench import with_missing_tables
+from pgversus.workload.pgbench_run import PgbenchLoad, finished_transactions, read_window, run_seconds, run_window
+
+_PILOT_S = 1.0
+# The shortest run that pgbench can time.
+_SHORT_PILOT_S, _ENOUGH_S = 0.3, 0.2
+# The intended length of the last of several shorter runs, and the least that is enough.
+_MOST_GROWTH = 20
+# Times the transactions of the run before: others may be much slower.
+_STEADY = 0.7
+# Sessions are warm if the mean latency of a run is at least this multiple of that of the run before.
+_LOOK_S = 0.005
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PilotResult:
+    """The results of the first load."""
+
+    writes: bool
+    """Whether any arm's load changed rows."""
+    slowest_latency_s: float
+    """Mean latency of the slowest arm."""
+    latency_p99_s: float
+    """99th percentile of the latency on the arm where it is highest."""
+    longest_transaction_s: float
+    """The slowest transaction of any arm."""
+    connect_s: float
+    """Time that the slowest arm took to connect all clients."""
+    replies_wait: bool
+    """Whether any server waited for its client to read a reply, because it exceeded what a socket holds."""
+
+
+_FIX_SCRIPT = "correct the script, its data or its variables; the message above is that of pgbench"
+
+
+def run_pilot(arms: Sequence[ArmServer], loads: Sequence[PgbenchLoad], design: Design) -> PilotResult:
+    """Run each arm's load in turn on the started arms; raise WorkloadError with pgbench's message if one fails."""
+    windows, writes, replies_wait = [], False, False
+    for server, load in zip(arms, loads, strict=True):
+        with connect(server.target) as connection:
+            before = catalog.rows_written(connection)
+        watch = _Replies(server.target) if server.can_restart else None
+        try:
+            with watch or nullcontext():
+                window = representative_run(load, server.target, design)
+        except TrialHungError as error:
+            raise WorkloadError(
+                f"the first run of the load did not finish in time on {server.arm.label}",
+                slug="workload-hangs",
+                where=f"{load.workload.name}, on {server.arm.label}",
+                found=str(error),
+                expected=f"transactions that finish within {load.longest_s:.0f} s, a part of the budget",
+                to_do="look for waits in pg_stat_activity and pg_locks, or run the same command with a larger --budget",
+            ) from error
+        except TrialFailedError as error:
+            raise WorkloadError(
+                f"the workload fails on {server.arm.label}",
+                slug="workload-failed",
+                where=f"{load.workload.name}, on {server.arm.label}",
+                found=str(error),
+                expected="a load that runs without errors on every arm",
+                to_do=with_missing_tables(str(error), _FIX_SCRIPT),
+            ) from error
+        windows.append(window)
+        replies_wait = replies_wait or (watch is not None and watch.found)
+        writes = wrote_since(server, before) or writes
+    return PilotResult(
+        writes=writes,
+        slowest_latency_s=max(window.latency_sum_s / window.transactions for window in windows),
+        latency_p99_s=max(_p99_s(window) for window in windows),
+        longest_transaction_s=max(window.latency_max_s for window in windows),
+        connect_s=max(window.connect_s for window in windows),
+        replies_wait=replies_wait,
+    )
+
+
+def representative_run(load: PgbenchLoad, target: Target, design: Design) -> Window:
+    """Run the load, and return a run that tells its speed; TrialFailedError if it fails.
+
+    A second, the shortest time that pgbench counts, would be most of the preparation. A single script and few clients
+    get runs of more and more transactions instead, until one takes long enough and its sessions are warm. With many
+    clients, each run would consist of new sessions; with several scripts, a run may miss the slow ones.
+    """
+    workload = load.workload
+    given_s = design.warm_up_s if design.warm_up_is_given else _PILOT_S
+    seconds, seed = max(given_s, least_window_s(workload.rate)), design.seed or 1
+    may_count = len(workload.scripts) == 1 and workload.clients <= FEW_CLIENTS and workload.rate is None
+    if design.warm_up_is_given or not may_count:
+        return run_window(load, target, seconds, seed)
+    transactions, more, before_s = 1, 0, 0.0
+    while True:
+        transactions += more
+        with finished_transactions(load, target, transactions, seed + transactions, seconds=_PILOT_S) as finished:
+            run_s = run_seconds(finished)
+            if run_s is None:
+                # All of them failed, as serialization failures do; more of them may not.
+                break
+            is_warm = more > 0 and run_s / transactions >= _STEADY * before_s / (transactions - more)
+            if run_s >= _PILOT_S or (is_warm and run_s >= _ENOUGH_S):
+                return read_window(load, finished)
+        # Without the time that the first transactions of new sessions take in addition.
+        each_s = max(1e-6, (run_s - before_s) / (more or transactions))
+        more = min((_MOST_GROWTH - 1) * transactions, max(transactions, math.ceil(_SHORT_PILOT_S / each_s)))
+        before_s = run_s
+    return run_window(load, target, seconds, seed)
+
+
+class _Replies(BackgroundThread):
+    """Polls whether a server waits for its client to read a reply."""
+
+    def __init__(self, target: Target) -> None:
+        super().__init__("replies")
+        self._target = target
+        self.found = False
+
+    def _run(self) -> None:
+        try:
+            sessions = LoadSessions(self._target)
+            try:
+                while not (self.found or self._is_over_within(_LOOK_S)):
+                    self.found = sessions.wait_to_send()
+            finally:
+                sessions.close()
+        except ServerError:
+            # The load fails for the same reason and reports it.
+            return
+
+
+def _p99_s(window: Window) -> float:
+    return min(window.histogram.quantile(0.99), window.latency_max_s)
