@@ -30,7 +30,7 @@ _MOST_GROWTH = 20
 # Times the transactions of the run before: others may be much slower.
 _STEADY = 0.7
 # Sessions are warm if the mean latency of a run is at least this multiple of that of the run before.
-_LOOK_S = 0.005
+_POLL_S = 0.005
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +96,7 @@ def run_pilot(arms: Sequence[ArmServer], loads: Sequence[PgbenchLoad], design: D
 
 
 def representative_run(load: PgbenchLoad, target: Target, design: Design) -> Window:
-    """Run the load, and return a run that tells its speed; TrialFailedError if it fails.
+    """Run the load, and return a run long enough to show its speed; TrialFailedError if it fails.
 
     A second, the shortest time that pgbench counts, would be most of the preparation. A single script and few clients
     get runs of more and more transactions instead, until one takes long enough and its sessions are warm. With many
@@ -138,7 +138,7 @@ class _Replies(BackgroundThread):
         try:
             sessions = LoadSessions(self._target)
             try:
-                while not (self.found or self._is_over_within(_LOOK_S)):
+                while not (self.found or self._is_over_within(_POLL_S)):
                     self.found = sessions.wait_to_send()
             finally:
                 sessions.close()

@@ -1,4 +1,4 @@
-"""The first load of a context: long enough to tell its speed, and short."""
+"""The first load of a context: long enough to show its speed, and short."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -71,7 +71,7 @@ def steady(each_s: float, first_s: float = 0.0, in_session_s: float = 0.0) -> Ca
         (steady(0.001, 0.0, 0.2), [1, 3, 60, 360, 720]),
     ],
 )
-def test_transactions_are_added_until_they_tell_the_speed(
+def test_transactions_are_added_until_a_run_is_long_enough(
     monkeypatch: pytest.MonkeyPatch, seconds: Callable[[int, int], float], runs: list[int]
 ) -> None:
     load = PretendedLoad(seconds)
