@@ -47,7 +47,14 @@ def test_a_known_effect_is_detected_and_lies_in_the_interval(command_line: Comma
 
 @pytest.mark.long
 def test_a_server_is_not_faster_than_itself(command_line: CommandLine) -> None:
-    ended = command_line.compare("17.8", "17.8", "-i", "-S", "-c", "2", "--budget", "20s", "--no-plans")
-    assert ended.code == 0, ended.stderr
-    (verdict,) = ended.comparison["verdicts"]
-    assert verdict["verdict"] in ("equivalent", "undecided"), ended.comparison["answer"]
+    # At most 5 of 100 comparisons may be wrong, so one that is wrong proves nothing. All attempts would fail in the
+    # same way if the order of the arms or their positions had an effect.
+    verdicts = []
+    for attempt in range(3):
+        arguments = ("17.8", "17.8", "-i", "-S", "-c", "2", "--budget", "20s", "--no-plans", "--json")
+        ended = command_line.run("compare", *arguments, "--results", f"results-{attempt}")
+        assert ended.code == 0, ended.stderr
+        verdicts += [verdict["verdict"] for verdict in ended.comparison["verdicts"]]
+        if verdicts[-1] in ("equivalent", "undecided"):
+            return
+    pytest.fail(f"all verdicts are wrong: {verdicts}")
