@@ -3,14 +3,17 @@
 import signal
 import sqlite3
 import subprocess
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.live.conftest import CommandLine, results_database
+import pgversus
+from tests.live.conftest import CommandLine, results_database, somebodys_server
 
+LIBRARY = Path(pgversus.__file__).parent / "library"
 STUDY = """
 title = "Two statements"
 
@@ -99,31 +102,11 @@ def test_data_that_cannot_be_loaded_is_tried_once_and_does_not_stop_other_contex
 
 
 @pytest.mark.long
-def test_repeating_a_finished_command_measures_nothing_again(command_line: CommandLine) -> None:
-    command_line.write("s.toml", STUDY)
-    first = command_line.run("run", "s.toml", "--json")
-    kept = trials(command_line.directory / "pgversus-results" / "s")
-    again = command_line.run("run", "s.toml", "--json")
-    assert (first.code, again.code) == (0, 0)
-    assert again.document["verdicts"] == first.document["verdicts"]
-    assert trials(command_line.directory / "pgversus-results" / "s") == kept
-    assert len(kept) == 2 * 3 * 2
-    for form in ("terminal", "markdown", "csv", "trials-csv", "json"):
-        shown = command_line.run("report", "pgversus-results/s", "--format", form)
-        assert (shown.code, shown.stderr) == (0, "")
-        assert "one" in shown.stdout
-    command_line.write("s.toml", STUDY.replace("blocks = 3", "blocks = 4"))
-    refused = command_line.run("run", "s.toml")
-    assert refused.code == 5
-    assert "blocks: 3, now 4" in refused.stderr
-    assert trials(command_line.directory / "pgversus-results" / "s") == kept
-
-
-@pytest.mark.long
-def test_a_study_killed_three_times_ends_with_the_trials_of_an_undisturbed_one(
+def test_a_study_killed_three_times_ends_like_an_undisturbed_one_and_then_measures_nothing_again(
     command_line: CommandLine,
 ) -> None:
-    command_line.write("s.toml", STUDY.replace("blocks = 3", "blocks = 5"))
+    study = STUDY.replace("blocks = 3", "blocks = 5")
+    command_line.write("s.toml", study)
     moments = np.random.default_rng(3)
     results = command_line.directory / "pgversus-results" / "s"
     for _ in range(3):
@@ -137,6 +120,18 @@ def test_a_study_killed_three_times_ends_with_the_trials_of_an_undisturbed_one(
     ended = command_line.run("run", "s.toml", "--seed", "5", "--json")
     assert ended.code == 0, ended.stderr
     expected = [(context, block, arm, "finished") for context in (1, 2) for block in range(1, 6) for arm in (0, 1)]
+    assert trials(results) == expected
+    again = command_line.run("run", "s.toml", "--seed", "5", "--json")
+    assert again.code == 0, again.stderr
+    assert again.document["verdicts"] == ended.document["verdicts"]
+    for form in ("terminal", "markdown", "csv", "trials-csv", "json"):
+        shown = command_line.run("report", str(results), "--format", form)
+        assert (shown.code, shown.stderr) == (0, "")
+        assert "one" in shown.stdout
+    command_line.write("s.toml", study.replace("blocks = 5", "blocks = 6"))
+    refused = command_line.run("run", "s.toml", "--seed", "5")
+    assert refused.code == 5
+    assert "blocks: 5, now 6" in refused.stderr
     assert trials(results) == expected
 
 
@@ -196,8 +191,20 @@ def test_a_copy_of_a_bundled_study_runs_from_its_own_folder(command_line: Comman
     assert "already exists" in refused.stderr
 
 
+PLAIN_OPERATIONS = ("analyze", "cluster", "create_index_btree", "reindex_concurrently")
+"""Operations of the bundled study on maintenance that are one statement on tables of pgbench, without other files."""
+
+
+@pytest.mark.parametrize("version", ["15.14", "18.0"])
+def test_plain_operations_of_the_bundled_study_are_valid_statements(version: str) -> None:
+    workloads = tomllib.loads((LIBRARY / "maintenance-15-to-18" / "study.toml").read_text())["workloads"]
+    table = "CREATE TABLE pgbench_accounts (aid int PRIMARY KEY, bid int, abalance int, filler char(84))"
+    with somebodys_server(version, table, *(workloads[name]["operation"] for name in PLAIN_OPERATIONS)):
+        pass
+
+
 @pytest.mark.long
-def test_every_operation_of_the_bundled_study_works_on_both_servers(command_line: CommandLine) -> None:
+def test_operations_with_files_of_the_bundled_study_work_on_both_servers(command_line: CommandLine) -> None:
     assert command_line.run("studies", "copy", "maintenance-15-to-18", "mine").code == 0
     study = command_line.directory / "mine" / "study.toml"
     text = study.read_text()
@@ -205,21 +212,13 @@ def test_every_operation_of_the_bundled_study_works_on_both_servers(command_line
     for quick, smaller in (("scale = 10\n", "scale = 1\n"), ("1000000 }", "10000 }"), ('budget = "30m"', "blocks = 2")):
         assert text.count(quick) == 1
         text = text.replace(quick, smaller)
-    study.write_text(text + "\n[[exclude]]\nmax_parallel_maintenance_workers = 0\n")
+    excluded = ("max_parallel_maintenance_workers = 0", *(f'workload = "{name}"' for name in PLAIN_OPERATIONS))
+    study.write_text(text + "".join(f"\n[[exclude]]\n{one}\n" for one in excluded))
     ended = command_line.run("run", "mine", "--json", "--trust")
     assert ended.code == 0, ended.stderr
     document = ended.document
     assert document["not_measured"] == []
-    operations = (
-        "create_index_btree",
-        "create_index_gin",
-        "reindex_concurrently",
-        "copy_from",
-        "analyze",
-        "cluster",
-        "pg_dump",
-        "pg_restore",
-    )
     assert [verdict["context"] for verdict in document["verdicts"]] == [
-        f"workload={name} max_parallel_maintenance_workers=2" for name in operations
+        f"workload={name} max_parallel_maintenance_workers=2"
+        for name in ("create_index_gin", "copy_from", "pg_dump", "pg_restore")
     ]
