@@ -11,7 +11,7 @@ BUILT_FOR_TESTS := 17 17+blocksize=32
 # Long tests run in `make test-all` only, which clears this.
 SHORT := and not long
 
-.PHONY: help demo check docs test test-all test-quick test-unit test-live test-builds test-browser tools fuzz dist format lint types imports bench-calibration bench-habits bench-noise bench-real-noise bench-bias bench-drivers bench-writes bench-operations bench-identical bench-looks bench-study bench-copies bench-builds bench-quotients bench-plans bench-faults bench catalogs clean
+.PHONY: help demo check docs test test-all test-quick test-unit test-live test-parallel test-measures test-builds built-for-tests test-browser tools fuzz dist format lint types imports bench-calibration bench-habits bench-noise bench-real-noise bench-bias bench-drivers bench-writes bench-operations bench-identical bench-looks bench-study bench-copies bench-builds bench-quotients bench-plans bench-faults bench catalogs clean
 
 help: ## show this menu
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name text; do \
@@ -33,19 +33,26 @@ test-all: ## run all checks and tests
 test-unit: .venv/.installed-dev ## test pure code and simulated studies
 	$(BIN)/pytest -q -n 2 -m "not needs_tools" tests/unit
 
-test-live: .venv/.installed-dev ## test real servers: parallel tests, then tests that measure
+test-live: test-parallel test-measures ## test real servers: parallel tests, then tests that measure
+
+test-parallel: .venv/.installed-dev
 	$(BIN)/pytest -q -n 4 --dist loadgroup -m "not measures and not needs_tools $(SHORT)" tests/live
+
+test-measures: .venv/.installed-dev
 	$(BIN)/pytest -q -m "measures and not needs_tools $(SHORT)" tests/live
 
 test-builds: .venv/.installed-dev ## test builds from source, and trace system calls (needs make tools)
 	@$(BIN)/python -m tools.requirements builds; case $$? in \
 		0) $(BIN)/pytest -q -n 2 -m needs_tools tests/unit && \
-			printf '%s\n' $(BUILT_FOR_TESTS) | xargs -n 1 -P 2 $(BIN)/pgversus servers build && \
+			$(MAKE) -s built-for-tests && \
 			$(BIN)/pytest -q -n 2 -m "needs_tools and not measures $(SHORT)" tests/live && \
 			$(BIN)/pytest -q -m "needs_tools and measures $(SHORT)" tests/live ;; \
 		1) ;; \
 		*) exit 2 ;; \
 	esac
+
+built-for-tests: .venv/.installed-dev
+	printf '%s\n' $(BUILT_FOR_TESTS) | xargs -n 1 -P 2 $(BIN)/pgversus servers build
 
 test-browser: .venv/.installed-dev ## test reports in Chromium (needs make tools)
 	@$(BIN)/python -m tools.requirements browser; case $$? in \
