@@ -179,7 +179,7 @@ def test_buffers_read_in_a_window_depend_on_the_cache(command_line: CommandLine,
 def test_a_dry_run_creates_no_files(command_line: CommandLine) -> None:
     ended = command_line.run("run", "planner-16-vs-17", "--dry-run")
     assert ended.code == 0, ended.stderr
-    assert "4 comparisons, 8 treatments, 4 verdicts" in ended.stdout
+    assert "4 comparisons, 12 treatments, 8 verdicts" in ended.stdout
     assert list(command_line.directory.iterdir()) == []
 
 

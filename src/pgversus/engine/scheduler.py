@@ -236,9 +236,7 @@ def _hopeless(states: Sequence[ContextState], budget_s: float) -> str:
         )
     if needed_s is None:
         most = max(state.rule.last_look for state in waiting)
-        return (
-            f"at the current noise, the limit of {most} blocks per context is too low to finish everything that is open"
-        )
+        return f"at the current noise, {most} blocks, the limit of a context, are not enough for every open verdict"
     if needed_s > _CLEARLY_MORE * left_s:
         needed = f"about {duration(needed_s)} more needed, {duration(left_s)} left"
         return f"at the current noise, the budget is too short to finish everything that is open: {needed}"
