@@ -434,7 +434,7 @@ def test_the_order_is_random_and_follows_from_the_seed() -> None:
 @pytest.mark.parametrize(
     ("metric", "tps", "margin", "budget_s", "words"),
     [
-        (Metric.TPS, 100.0, 0.0001, 1e6, "the limit of 100 blocks per context is too low"),
+        (Metric.TPS, 100.0, 0.0001, 1e6, "100 blocks, the limit of a context, are not enough"),
         (Metric.TPS, 100.0, 0.003, 120.0, "more needed, 48 s left"),
         (Metric.LATENCY_P95, 0.01, 0.05, 1e6, "too few transactions for an interval"),
         (Metric.TPS, 100.0, 0.02, 1e6, None),
