@@ -1,0 +1,10 @@
+"""The statements of an application, from what its server recorded: counters, logs, or files of SQL. Pure.
+
+statement.py   a statement with its share of the load and its samples
+collection.py  statements of all sources, those that differ only in constants as one
+sources.py     a source of any form
+counters.py    exports of pg_stat_statements
+logs.py        csvlog, jsonlog, text, auto_explain
+parsing.py     kind and fingerprint, by PostgreSQL's parser
+literals.py    parameters and their values
+"""

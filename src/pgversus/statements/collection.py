@@ -1,0 +1,114 @@
+"""Groups what the sources say by statement."""
+
+from bisect import insort
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from pgversus.statements.literals import parameters_in
+from pgversus.statements.parsing import Parsed, parsed
+from pgversus.statements.statement import RecordedStatement, Sample
+
+_MOST_SAMPLES = 100
+"""Executions of a statement that are remembered to find a fast, a median and a slow one."""
+
+
+@dataclass(slots=True)
+class _Samples:
+    """Executions by time: all of the first hundred, every second of the next ones, then every fourth, and so on."""
+
+    found: list[Sample] = field(default_factory=list)
+    seen: int = 0
+    step: int = 1
+
+    def add(self, sample: Sample) -> None:
+        if self.seen % self.step == 0:
+            insort(self.found, sample, key=_seconds)
+            if len(self.found) > _MOST_SAMPLES:
+                self.found = [*self.found[:-1:2], self.found[-1]]
+                self.step *= 2
+        self.seen += 1
+
+    @property
+    def three(self) -> tuple[Sample, ...]:
+        """A fast, a median and a slow one, without repetition."""
+        if not self.found:
+            return ()
+        last = len(self.found) - 1
+        return tuple(dict.fromkeys((self.found[0], self.found[last // 2], self.found[last])))
+
+
+def _seconds(sample: Sample) -> float:
+    return sample.seconds or 0.0
+
+
+@dataclass(slots=True)
+class _Group:
+    """What is known about one statement."""
+
+    first: Parsed
+    text: str
+    name: str = ""
+    calls: int = 0
+    seconds: float = 0.0
+    rows: int | None = None
+    has_counters: bool = False
+    samples: _Samples = field(default_factory=_Samples)
+
+
+class Collection:
+    """Collects statements from any number of sources."""
+
+    def __init__(self) -> None:
+        self._groups: dict[str, _Group] = {}
+
+    def add_counters(self, text: str, *, calls: int, seconds: float, rows: int | None) -> None:
+        """Add what pg_stat_statements counted. Where it counted a statement, times from logs are not added."""
+        group = self._group(text)
+        if not group.has_counters:
+            group.has_counters, group.calls, group.seconds, group.rows = True, 0, 0.0, None
+            # Its text has parameters in place of constants.
+            group.text = text
+        group.calls += calls
+        group.seconds += seconds
+        group.rows = rows if group.rows is None else group.rows + (rows or 0)
+
+    def add_execution(self, sample: Sample, *, has_values: bool) -> None:
+        """Add an execution from a log. has_values: whether the values of all its parameters are known."""
+        group = self._group(sample.text)
+        if not group.has_counters:
+            group.calls += 1
+            group.seconds += sample.seconds or 0.0
+        if has_values and parameters_in(sample.text) <= len(sample.values):
+            group.samples.add(sample)
+
+    def add_file(self, name: str, text: str, values: Iterable[tuple[str | None, ...]]) -> None:
+        """Add a statement from a file of SQL, with the values given there. The file does not say how often it runs."""
+        group = self._group(text)
+        group.name = group.name or name
+        sets = list(values) or ([()] if parameters_in(text) == 0 else [])
+        for one in sets:
+            group.samples.add(Sample(text=text, values=one))
+
+    @property
+    def statements(self) -> list[RecordedStatement]:
+        """The statements, largest total time first."""
+        found = [
+            RecordedStatement(
+                fingerprint=group.first.fingerprint,
+                kind=group.first.kind,
+                problem=group.first.problem,
+                text=group.text,
+                parameters=parameters_in(group.text),
+                calls=group.calls,
+                seconds=group.seconds,
+                rows=group.rows,
+                samples=group.samples.three,
+                name=group.name,
+            )
+            for group in self._groups.values()
+        ]
+        return sorted(found, key=lambda one: (-one.seconds, one.name, one.text))
+
+    def _group(self, text: str) -> _Group:
+        found = parsed(text)
+        return self._groups.setdefault(found.fingerprint, _Group(first=found, text=text))

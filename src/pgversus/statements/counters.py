@@ -1,0 +1,109 @@
+"""Exports of pg_stat_statements: CSV with a header, or JSON."""
+
+import csv
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pgversus.errors import StudyError
+
+_TOTALS = (("total_exec_time", 1.0), ("total_time", 1.0))
+"""Columns with the total time in milliseconds: since 13, and until 12."""
+_MEANS = ("mean_exec_time", "mean_time")
+_HIDDEN = "<insufficient privilege>"
+_FALSE = frozenset({"f", "false"})
+_MS = 1e-3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """One row of pg_stat_statements."""
+
+    text: str
+    calls: int
+    seconds: float
+    rows: int | None
+    skipped: str = ""
+    """Why it does not count: nested in another statement, or its text is hidden."""
+
+
+def is_counters_header(names: Iterable[str]) -> bool:
+    """Return whether these are names of columns of pg_stat_statements."""
+    return {"query", "calls"} <= set(names)
+
+
+def counters_from_csv(lines: Iterable[str], where: str) -> Iterator[Counted]:
+    """Yield the rows of a CSV export; StudyError for a row without text, calls or times. where: for messages."""
+    csv.field_size_limit(sys.maxsize)
+    rows = csv.DictReader(lines)
+    for row in rows:
+        yield _counted(row, f"{where}, line {rows.line_num}")
+
+
+def counters_from_json(text: str, where: str) -> Iterator[Counted]:
+    """Yield the rows of a JSON export: one array of objects, or one object a line. StudyError as above."""
+    for number, row in enumerate(_json_rows(text, where), start=1):
+        if not isinstance(row, dict):
+            raise _bad_row(f"{where}, row {number}", f"a {type(row).__name__}", "an object with query, calls and times")
+        yield _counted(row, f"{where}, row {number}")
+
+
+def _json_rows(text: str, where: str) -> Iterable[Any]:
+    try:
+        if text.lstrip().startswith("["):
+            found = json.loads(text)
+            return found if isinstance(found, list) else [found]
+        return [json.loads(line) for line in text.splitlines() if line.strip()]
+    except (ValueError, RecursionError) as error:
+        raise _bad_row(where, str(error), "JSON: an array of objects, or an object on each line") from error
+
+
+def _counted(row: Mapping[str, Any], where: str) -> Counted:
+    text = row.get("query")
+    if not isinstance(text, str) or not text.strip():
+        raise _bad_row(where, "no text in the column query", "the text of a statement")
+    rows = row.get("rows")
+    skipped = "not permitted to see its text" if text.strip() == _HIDDEN else ""
+    if str(row.get("toplevel", "")).lower() in _FALSE:
+        skipped = "executed inside a function, whose time includes it"
+    return Counted(
+        text=text,
+        calls=round(_number(row, "calls", where)),
+        seconds=_total_ms(row, where) * _MS,
+        rows=None if rows in (None, "") else round(_number(row, "rows", where)),
+        skipped=skipped,
+    )
+
+
+def _total_ms(row: Mapping[str, Any], where: str) -> float:
+    for name, factor in _TOTALS:
+        if row.get(name) not in (None, ""):
+            return factor * _number(row, name, where)
+    for name in _MEANS:
+        if row.get(name) not in (None, ""):
+            return _number(row, name, where) * _number(row, "calls", where)
+    raise _bad_row(where, "no time", "a column total_exec_time or mean_exec_time, in milliseconds")
+
+
+def _number(row: Mapping[str, Any], name: str, where: str) -> float:
+    found = row.get(name)
+    try:
+        value = float("" if found is None else found)
+    except (TypeError, ValueError) as error:
+        raise _bad_row(where, f"{name} is {found!r}", f"a number in the column {name}") from error
+    if not 0 <= value < float("inf"):
+        raise _bad_row(where, f"{name} is {found!r}", "a number that is not negative")
+    return value
+
+
+def _bad_row(where: str, found: str, expected: str) -> StudyError:
+    return StudyError(
+        "not a row of pg_stat_statements",
+        slug="statements-bad-row",
+        where=where,
+        found=found,
+        expected=expected,
+        to_do=r"export it with psql: \copy (SELECT * FROM pg_stat_statements) TO 'statements.csv' CSV HEADER",
+    )

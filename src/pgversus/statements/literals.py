@@ -1,0 +1,65 @@
+"""Parameters $1, $2 and so on: their values in log messages, and literals in their place."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from pgversus.text.sql import QUOTE, Quotes
+
+_VALUE = re.compile(r"\$(\d{1,5}) = (?:(NULL)|'((?:[^']|'')*)')(?:, |\s*$)")
+_PARAMETER = re.compile(rf"{QUOTE}|(?<![\w$])\$(\d{{1,5}})\b")
+_CUT = "..."
+"""End of a value that log_parameter_max_length has shortened."""
+
+
+def logged_values(text: str) -> tuple[str | None, ...] | None:
+    """Return the values in a list `$1 = '5', $2 = NULL`, as PostgreSQL writes it to its log.
+
+    None if the list cannot be read, has gaps, or contains a shortened value.
+    """
+    found: list[str | None] = []
+    position = 0
+    while position < len(text):
+        match = _VALUE.match(text, position)
+        if match is None or int(match[1]) != len(found) + 1:
+            return None
+        value = None if match[2] else match[3].replace("''", "'")
+        if value is not None and value.endswith(_CUT):
+            return None
+        found.append(value)
+        position = match.end()
+    return tuple(found)
+
+
+def parameters_in(text: str) -> int:
+    """Return the highest number of a parameter in an SQL text, outside of quotes; 0 if it has none."""
+    return max((number for _, _, number in _parameters(text)), default=0)
+
+
+def with_literals(text: str, values: Sequence[str | None]) -> str:
+    """Return the SQL text with a literal for each parameter. values: at least as many as parameters_in(text)."""
+    pieces, done = [], 0
+    for begin, end, number in _parameters(text):
+        pieces += [text[done:begin], literal(values[number - 1])]
+        done = end
+    return "".join([*pieces, text[done:]])
+
+
+def literal(value: str | None) -> str:
+    """Return an SQL literal of unknown type, like the value of a parameter whose type is not stated."""
+    if value is None:
+        return "NULL"
+    doubled = value.replace("'", "''")
+    # A plain string is read differently if standard_conforming_strings is off.
+    return f"'{doubled}'" if "\\" not in value else " E'" + doubled.replace("\\", "\\\\") + "'"
+
+
+def _parameters(text: str) -> Iterator[tuple[int, int, int]]:
+    """Yield start, end and number of each parameter outside of quotes and comments."""
+    quotes, position = Quotes(text), 0
+    while (found := _PARAMETER.search(text, position)) is not None:
+        position = found.end()
+        if found[1] is not None:
+            if int(found[1]) > 0:
+                yield found.start(), found.end(), int(found[1])
+        elif (end := quotes.end(found[0], found.end())) is not None:
+            position = end

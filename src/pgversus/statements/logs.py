@@ -1,0 +1,175 @@
+"""Statements with their durations in PostgreSQL's logs: csvlog, jsonlog and stderr, with or without auto_explain.
+
+Settings that write them: log_min_duration_statement, log_duration with log_statement, auto_explain.log_min_duration.
+"""
+
+import csv
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pgversus.statements.literals import logged_values, parameters_in
+from pgversus.statements.statement import Sample
+
+CSV_COLUMNS = range(22, 30)
+"""Number of columns of csvlog: 22 in version 9.0, 26 since 14."""
+_CSV_SESSION, _CSV_SEVERITY, _CSV_MESSAGE, _CSV_DETAIL = 5, 11, 13, 14
+SEVERITIES = frozenset(
+    {"DEBUG5", "DEBUG4", "DEBUG3", "DEBUG2", "DEBUG1", "INFO", "NOTICE", "WARNING", "ERROR", "LOG", "FATAL", "PANIC"}
+)
+STDERR_LINE = re.compile(
+    r"^(?P<prefix>.*?)\b(?P<severity>DEBUG[1-5]|INFO|NOTICE|WARNING|ERROR|LOG|FATAL|PANIC"
+    r"|DETAIL|HINT|QUERY|CONTEXT|STATEMENT|LOCATION|BACKTRACE):  (?P<text>.*)$",
+    re.DOTALL,
+)
+_PROCESS = re.compile(r"\[(\d+)(?:-\d+)?\]|\b([0-9a-f]+\.[0-9a-f]+)\b")
+"""%p in brackets, or %c, anywhere in log_line_prefix."""
+_DURATION = re.compile(r"duration: (\d+(?:\.\d+)?) ms(?:  (.*))?", re.DOTALL)
+_SENT = re.compile(r"(?:statement|execute (?!fetch from ).+?): (.*)", re.DOTALL)
+_PLAN, _PLAN_LINE = "plan:\n", re.compile(r"^\S.*\(cost=\d", re.MULTILINE)
+_PARAMETERS = re.compile(r"(?:Query )?[Pp]arameters: ")
+_MS = 1e-3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogEntry:
+    """One message of a server, with its detail."""
+
+    session: str
+    """What the log says to tell sessions apart; empty if it does not."""
+    message: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Execution:
+    """One execution of a statement, and whether the values of all its parameters are known."""
+
+    sample: Sample
+    has_values: bool
+
+
+def csv_entries(lines: Iterable[str]) -> Iterator[LogEntry | None]:
+    """Yield the messages of a csvlog, and None for each row that is not one: the log may begin or end inside of one."""
+    csv.field_size_limit(sys.maxsize)
+    for row in csv.reader(lines):
+        if len(row) in CSV_COLUMNS and row[_CSV_SEVERITY] in SEVERITIES:
+            yield LogEntry(session=row[_CSV_SESSION], message=row[_CSV_MESSAGE], detail=row[_CSV_DETAIL])
+        elif row:
+            yield None
+
+
+def json_entries(lines: Iterable[str]) -> Iterator[LogEntry | None]:
+    """Yield the messages of a jsonlog, and None for each line that is not one."""
+    for line in lines:
+        if not line.strip():
+            continue
+        row = _json(line)
+        if isinstance(row, dict) and isinstance(row.get("message"), str):
+            yield LogEntry(
+                session=str(row.get("session_id", "")), message=row["message"], detail=str(row.get("detail", ""))
+            )
+        else:
+            yield None
+
+
+def stderr_entries(lines: Iterable[str]) -> Iterator[LogEntry | None]:
+    """Yield the messages of a log in text form, whatever its log_line_prefix, and None for each line of others.
+
+    A message continues on lines that begin with a tab, and its detail follows at once.
+    """
+    session, parts, part = "", dict[str, str](), ""
+    for line in lines:
+        text = line.rstrip("\r\n")
+        if text.startswith("\t") and part:
+            parts[part] += f"\n{text[1:]}"
+        elif (found := STDERR_LINE.match(text)) is None:
+            if text:
+                yield None
+        elif found["severity"] in SEVERITIES:
+            if parts:
+                yield LogEntry(session=session, message=parts["message"], detail=parts.get("DETAIL", ""))
+            session, parts, part = _session(found["prefix"]), {"message": found["text"]}, "message"
+        elif parts:
+            part = found["severity"]
+            parts[part] = found["text"]
+    if parts:
+        yield LogEntry(session=session, message=parts["message"], detail=parts.get("DETAIL", ""))
+
+
+def executions(entries: Iterable[LogEntry]) -> Iterator[Execution]:
+    """Yield every execution that the messages report with its duration.
+
+    An execution reported by auto_explain and by the server itself is one. Parsing, binding and the fetches after the
+    first are no executions.
+    """
+    sent: dict[str, tuple[str, str]] = {}
+    """Text and detail of the statement logged last, by session: its duration follows in a message of its own."""
+    explained: dict[str, Execution] = {}
+    """The execution that auto_explain reported last, by session."""
+    for entry in entries:
+        duration = _DURATION.fullmatch(entry.message)
+        if duration is None:
+            if entry.session and (statement := _SENT.fullmatch(entry.message)) is not None:
+                sent[entry.session] = statement[1], entry.detail
+            continue
+        seconds, rest = float(duration[1]) * _MS, duration[2]
+        if rest is not None and rest.startswith(_PLAN):
+            if entry.session in explained:
+                yield explained.pop(entry.session)
+            if (found := _explained(rest.removeprefix(_PLAN), seconds)) is not None:
+                explained[entry.session] = found
+            continue
+        text, detail = _text_and_detail(rest, entry, sent)
+        if not text:
+            continue
+        execution = _execution(text, detail, seconds)
+        if (before := explained.pop(entry.session, None)) is not None and before.sample.text != text:
+            yield before
+        yield execution
+    yield from explained.values()
+
+
+def _text_and_detail(rest: str | None, entry: LogEntry, sent: dict[str, tuple[str, str]]) -> tuple[str, str]:
+    """Return text and detail of the statement that a duration belongs to; empty texts if there is none."""
+    if rest is None:
+        return sent.pop(entry.session, ("", ""))
+    statement = _SENT.fullmatch(rest)
+    return ("", "") if statement is None else (statement[1], entry.detail)
+
+
+def _execution(text: str, detail: str, seconds: float) -> Execution:
+    prefix = _PARAMETERS.match(detail)
+    values = logged_values(detail[prefix.end() :]) if prefix else ()
+    has_values = values is not None and parameters_in(text) <= len(values)
+    return Execution(sample=Sample(text=text, values=values or (), seconds=seconds), has_values=has_values)
+
+
+def _explained(body: str, seconds: float) -> Execution | None:
+    """Return the execution that a message of auto_explain reports, in its formats text and JSON; None otherwise."""
+    if body.lstrip().startswith("{"):
+        plan = _json(body)
+        if not isinstance(plan, dict) or not isinstance(plan.get("Query Text"), str):
+            return None
+        values = plan.get("Query Parameters", "")
+        return _execution(plan["Query Text"], f"Query Parameters: {values}" if values else "", seconds)
+    if not body.startswith("Query Text: ") or (plan_line := _PLAN_LINE.search(body)) is None:
+        return None
+    head = body[: plan_line.start()].removeprefix("Query Text: ")
+    text, _, values = head.partition("\nQuery Parameters: ")
+    return _execution(text.strip(), f"Query Parameters: {values.strip()}" if values else "", seconds)
+
+
+def _session(prefix: str) -> str:
+    found = _PROCESS.search(prefix)
+    return "" if found is None else found[1] or found[2]
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,182 @@
+"""Reads statements from a source of any known form: an export of pg_stat_statements, a log, or SQL."""
+
+import csv
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+
+from pgversus.errors import StudyError
+from pgversus.statements.collection import Collection
+from pgversus.statements.counters import Counted, counters_from_csv, counters_from_json, is_counters_header
+from pgversus.statements.literals import logged_values
+from pgversus.statements.logs import (
+    CSV_COLUMNS,
+    SEVERITIES,
+    STDERR_LINE,
+    LogEntry,
+    csv_entries,
+    executions,
+    json_entries,
+    stderr_entries,
+)
+
+_NAME = re.compile(r"^-- name: *(.+?) *$", re.MULTILINE)
+_VALUES = re.compile(r"^-- values: *(.*?) *$", re.MULTILINE)
+_FIRST_LINES = 50
+"""Lines of a log in text form among which there must be a message."""
+
+
+@dataclass(slots=True)
+class SourceReport:
+    """What one source contributed."""
+
+    where: str
+    form: str = ""
+    """Its form, in words."""
+    found: int = 0
+    """Rows or executions."""
+    skipped: Counter[str] = field(default_factory=Counter)
+    """Number of skipped rows or lines, by reason."""
+
+
+def read_source(where: str, lines: Iterator[str], collection: Collection) -> SourceReport:
+    """Add the statements of a file to the collection. lines: with their line ends.
+
+    where: its path, for messages. StudyError if its form is unknown or a row of an export is invalid.
+    """
+    head = _head(lines)
+    report = SourceReport(where=where)
+    if not "".join(head).strip():
+        raise _unknown_form(where, "an empty file")
+    all_lines = chain(head, lines)
+    if (entries := _entries(head, all_lines, report)) is not None:
+        _add_executions(entries, collection, report)
+    else:
+        _add_counters(_counters(where, head, all_lines, report), collection, report)
+    return report
+
+
+def read_sql(where: str, text: str, name: str, collection: Collection) -> SourceReport:
+    """Add the statements of a file of SQL to the collection: one, or several that begin with `-- name: NAME`.
+
+    Lines `-- values: $1 = '5', $2 = NULL` give values for the parameters of a statement; each line is one set.
+    StudyError for values that cannot be read. name: of the only statement.
+    """
+    report = SourceReport(where=where, form="SQL")
+    for title, statement in _named_parts(text, name):
+        values = []
+        for line in _VALUES.findall(statement):
+            if (found := logged_values(line)) is None:
+                raise _bad_values(f"{where}, {title}", line)
+            values.append(found)
+        without_headers = _VALUES.sub("", statement).strip()
+        if without_headers:
+            collection.add_file(title, without_headers.rstrip("; \n"), values)
+            report.found += 1
+    return report
+
+
+def _named_parts(text: str, name: str) -> Iterator[tuple[str, str]]:
+    _, *parts = _NAME.split(text)
+    if not parts:
+        yield name, text
+    yield from zip(parts[::2], parts[1::2], strict=True)
+
+
+def _head(lines: Iterator[str]) -> list[str]:
+    """Return the first lines, at least one that is not empty if there is one."""
+    head = []
+    for line in lines:
+        head.append(line)
+        if len(head) >= _FIRST_LINES and any(one.strip() for one in head):
+            break
+    if head:
+        head[0] = head[0].removeprefix("\ufeff")
+    return head
+
+
+def _entries(head: list[str], lines: Iterable[str], report: SourceReport) -> Iterator[LogEntry | None] | None:
+    """Return the messages of a log; None for another form."""
+    first = next(line for line in head if line.strip())
+    if _is_json_message(first):
+        report.form = "jsonlog"
+        return json_entries(lines)
+    if _is_csv_message(head):
+        report.form = "csvlog"
+        return csv_entries(lines)
+    if any((found := STDERR_LINE.match(line.rstrip())) and found["severity"] in SEVERITIES for line in head):
+        report.form = "log in text form"
+        return stderr_entries(lines)
+    return None
+
+
+def _is_json_message(line: str) -> bool:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(found, dict) and "message" in found and "error_severity" in found
+
+
+def _is_csv_message(head: list[str]) -> bool:
+    # A log may begin inside of a message.
+    return any(len(row) in CSV_COLUMNS and SEVERITIES & set(row) for row in csv.reader(head))
+
+
+def _add_executions(entries: Iterable[LogEntry | None], collection: Collection, report: SourceReport) -> None:
+    def messages() -> Iterator[LogEntry]:
+        for entry in entries:
+            if entry is None:
+                report.skipped["not a message of a server"] += 1
+            else:
+                yield entry
+
+    for execution in executions(messages()):
+        collection.add_execution(execution.sample, has_values=execution.has_values)
+        report.found += 1
+
+
+def _counters(where: str, head: list[str], lines: Iterable[str], report: SourceReport) -> Iterator[Counted]:
+    first = next(line for line in head if line.strip())
+    if first.lstrip().startswith(("[", "{")):
+        report.form = "pg_stat_statements in JSON"
+        return counters_from_json("".join(lines), where)
+    if is_counters_header(next(csv.reader([first]), [])):
+        report.form = "pg_stat_statements in CSV"
+        return counters_from_csv(lines, where)
+    raise _unknown_form(where, f'"{first.strip()[:60]}"')
+
+
+def _add_counters(rows: Iterable[Counted], collection: Collection, report: SourceReport) -> None:
+    for row in rows:
+        if row.skipped:
+            report.skipped[row.skipped] += 1
+        else:
+            collection.add_counters(row.text, calls=row.calls, seconds=row.seconds, rows=row.rows)
+            report.found += 1
+
+
+def _unknown_form(where: str, found: str) -> StudyError:
+    return StudyError(
+        "a file in no known form of statements",
+        slug="statements-unknown-form",
+        where=where,
+        found=found,
+        expected="an export of pg_stat_statements (CSV with a header, or JSON), a log with durations (csvlog, jsonlog "
+        "or text), a .sql file, or a directory of .sql files",
+        to_do=r"psql -c '\copy (SELECT * FROM pg_stat_statements) TO statements.csv CSV HEADER'",
+    )
+
+
+def _bad_values(where: str, found: str) -> StudyError:
+    return StudyError(
+        "values that cannot be read",
+        slug="statements-bad-values",
+        where=where,
+        found=found,
+        expected="values for all parameters in order, as PostgreSQL logs them",
+        to_do="-- values: $1 = '5', $2 = NULL",
+    )

@@ -1,0 +1,70 @@
+"""A statement of the application: its text, its share of the load, and values for its parameters."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pgversus.text.translation import N_
+
+
+class StatementKind(StrEnum):
+    """What a statement does, as far as checking it is concerned."""
+
+    READS = "reads"
+    """SELECT, VALUES or TABLE."""
+    WRITES = "writes"
+    """INSERT, UPDATE, DELETE or MERGE, which can be rolled back."""
+    UTILITY = "utility"
+    """Anything else: it has no plan, or cannot be rolled back."""
+    UNKNOWN = "unknown"
+    """Not one statement, or not a statement that the parser knows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One execution from a log: the text as sent, and the values of its parameters."""
+
+    text: str
+    values: tuple[str | None, ...] = ()
+    """Values of $1, $2 and so on; None is NULL."""
+    seconds: float | None = None
+    """How long it took; None if the source does not say."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedStatement:
+    """Executions that differ only in constants."""
+
+    fingerprint: str
+    """Equal for statements that differ only in constants, spaces and comments."""
+    kind: StatementKind
+    problem: str
+    """Why it cannot be parsed; empty if it can."""
+    text: str
+    """With $1, $2 and so on for constants and parameters, if a source says so."""
+    parameters: int
+    """Number of parameters in its text."""
+    calls: int
+    seconds: float
+    """Total execution time."""
+    rows: int | None
+    """Rows returned or changed by all executions; None if no source says so."""
+    samples: tuple[Sample, ...]
+    """At most three executions whose values are known: a fast, a median and a slow one; empty if there are none."""
+    name: str = ""
+    """Name given in a file of SQL; empty otherwise."""
+
+    @property
+    def mean_s(self) -> float:
+        """The mean execution time in seconds; 0 without executions."""
+        return self.seconds / self.calls if self.calls else 0.0
+
+    @property
+    def obstacle(self) -> str:
+        """Why it cannot be executed with the values of the application, in English; empty if it can."""
+        match self.kind:
+            case StatementKind.UNKNOWN:
+                return N_("not one statement that the parser knows")
+            case StatementKind.UTILITY:
+                return N_("neither SELECT, INSERT, UPDATE, DELETE nor MERGE")
+            case StatementKind.READS | StatementKind.WRITES:
+                return "" if self.samples or not self.parameters else N_("no values for its parameters")

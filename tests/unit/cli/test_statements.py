@@ -1,0 +1,77 @@
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from pgversus.cli.main import pgversus
+from pgversus.errors import StudyError
+
+EXPORT = """queryid,query,calls,total_exec_time,rows
+1,SELECT * FROM t WHERE a = $1,1000,5000,1000
+2,SELECT count(*) FROM t,10,4000,10
+3,COMMIT,1010,1000,0
+"""
+
+
+def output(*arguments: str) -> str:
+    result = CliRunner().invoke(pgversus, ["statements", *arguments], standalone_mode=False)
+    if result.exception is not None:
+        raise result.exception
+    return result.stdout
+
+
+@pytest.fixture
+def export(tmp_path: Path) -> str:
+    path = tmp_path / "export.csv"
+    path.write_text(EXPORT)
+    return str(path)
+
+
+def test_statements_are_listed_with_shares_and_obstacles(export: str) -> None:
+    lines = output(export).splitlines()
+    assert lines == [
+        f"{export}: pg_stat_statements in CSV, 3 found",
+        "",
+        "3 statements, 10 s of execution; 3 statements take 95 % of it",
+        "",
+        "share   calls  mean    kind     values       statement",
+        "50.0 %  1 000  5 ms    reads    unknown      SELECT * FROM t WHERE a = $1",
+        "40.0 %  10     400 ms  reads    none needed  SELECT count(*) FROM t",
+        "10.0 %  1 010  990 µs  utility  none needed  COMMIT",
+        "",
+        "cannot be executed as the application does:",
+        "  1 statement, 50.0 % of the time: no values for its parameters",
+        "  1 statement, 10.0 % of the time: neither SELECT, INSERT, UPDATE, DELETE nor MERGE",
+    ]
+
+
+def test_values_from_a_log_complete_an_export(export: str, tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    log.write_text("LOG:  duration: 1.5 ms  execute q: SELECT * FROM t WHERE a = $1\nDETAIL:  Parameters: $1 = '5'\n")
+    assert "no values" not in output(export, str(log))
+
+
+def test_the_document_has_all_statements_without_passwords(export: str, tmp_path: Path) -> None:
+    sql = tmp_path / "sql"
+    sql.mkdir()
+    (sql / "one.sql").write_text("SELECT 'x' AS one;")
+    (sql / "role.sql").write_text("ALTER ROLE app PASSWORD 'geheim';")
+    document = json.loads(output(export, str(sql), "--json", "-n", "1"))
+    assert "geheim" not in json.dumps(document)
+    assert document["schema"] == "pgversus.statements/1"
+    assert [source["found"] for source in document["sources"]] == [3, 1, 1]
+    assert [round(one["share"], 2) for one in document["statements"]] == [0.5, 0.4, 0.1, 0.0, 0.0]
+    assert document["statements"][0]["obstacle"]
+
+
+def test_the_rest_is_counted(export: str) -> None:
+    assert "and 2 other statements, 50.0 % of the time\n" in output(export, "-n", "1")
+
+
+@pytest.mark.parametrize("name", ["missing.csv", "."])
+def test_a_file_that_cannot_be_read_is_an_error(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(StudyError) as caught:
+        output(name)
+    assert caught.value.slug == "study-no-file"

@@ -1,0 +1,60 @@
+import pytest
+
+from pgversus.statements.literals import literal, logged_values, parameters_in, with_literals
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("$1 = '5'", ("5",)),
+        ("$1 = '5', $2 = NULL, $3 = 'it''s'", ("5", None, "it's")),
+        ("$1 = 'a, $2 = ''b''', $2 = 'NULL'", ("a, $2 = 'b'", "NULL")),
+        ("$1 = 'two\nlines'", ("two\nlines",)),
+        ("$1 = ''", ("",)),
+        ("", ()),
+    ],
+)
+def test_logged_values_are_read(text: str, values: tuple[str | None, ...]) -> None:
+    assert logged_values(text) == values
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["$1 = 'cut off...'", "$2 = '5'", "$1 = '5', $3 = '6'", "$1 = 5", "$1 = 'open", "$1 = '5' and more", "anything"],
+)
+def test_incomplete_values_are_no_values(text: str) -> None:
+    assert logged_values(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "highest"),
+    [
+        ("SELECT $1, $2", 2),
+        ("SELECT '$3', \"$4\", $$ $5 $$, $tag$ $6 $tag$ /* $7 */ -- $8", 0),
+        ("SELECT a$1 FROM t", 0),
+        ("SELECT E'\\'$1', $2", 2),
+        ("SELECT 1", 0),
+    ],
+)
+def test_parameters_are_counted_outside_of_quotes(text: str, highest: int) -> None:
+    assert parameters_in(text) == highest
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("5", "'5'"),
+        (None, "NULL"),
+        ("it's", "'it''s'"),
+        ("a\\b'", " E'a\\\\b'''"),
+        ("; DROP TABLE t", "'; DROP TABLE t'"),
+    ],
+)
+def test_a_value_becomes_one_literal(value: str | None, text: str) -> None:
+    assert literal(value) == text
+
+
+def test_literals_take_the_places_of_parameters() -> None:
+    text = "SELECT '$1' FROM t WHERE a = $2 AND b = $1 AND c LIKE E'\\\\' || $10"
+    values = ("1", "two", *[None] * 7, "ten")
+    assert with_literals(text, values) == "SELECT '$1' FROM t WHERE a = 'two' AND b = '1' AND c LIKE E'\\\\' || 'ten'"

@@ -1,0 +1,190 @@
+import csv
+import io
+import json
+from collections.abc import Mapping
+
+import pytest
+
+from pgversus.errors import StudyError
+from pgversus.statements.collection import Collection
+from pgversus.statements.sources import SourceReport, read_source, read_sql
+from pgversus.statements.statement import RecordedStatement
+
+
+def read(text: str) -> tuple[list[RecordedStatement], SourceReport]:
+    collection = Collection()
+    report = read_source("source", iter(text.splitlines(keepends=True)), collection)
+    return collection.statements, report
+
+
+def csv_text(rows: list[list[str]]) -> str:
+    page = io.StringIO()
+    csv.writer(page).writerows(rows)
+    return page.getvalue()
+
+
+def csvlog_row(message: str, detail: str = "", session: str = "6925.1a", severity: str = "LOG") -> list[str]:
+    head = ["2026-11-27 23:00:00.000 UTC", "app", "shop", "4711", "[local]", session, "1", "SELECT"]
+    return [*head, "2026-11-27 22:00:00 UTC", "3/4", "0", severity, "00000", message, detail, *[""] * 11]
+
+
+def jsonlog_line(message: str, detail: str = "") -> str:
+    row = {"timestamp": "2026-11-27 23:00:00.000 UTC", "pid": 4711, "session_id": "6925.1a", "error_severity": "LOG"}
+    return json.dumps({**row, "message": message, **({"detail": detail} if detail else {})}) + "\n"
+
+
+def stderr_text(message: str, detail: str = "", prefix: str = "2026-11-27 23:00:00.000 UTC [4711] ") -> str:
+    lines = f"{prefix}LOG:  {message}".replace("\n", "\n\t") + "\n"
+    return lines + (f"{prefix}DETAIL:  {detail}".replace("\n", "\n\t") + "\n" if detail else "")
+
+
+MESSAGES = (
+    ("duration: 0.500 ms  parse <unnamed>: SELECT *\nFROM t WHERE a = $1", ""),
+    ("duration: 0.300 ms  bind <unnamed>: SELECT *\nFROM t WHERE a = $1", "Parameters: $1 = 'it''s\nLOG:  two'"),
+    ("duration: 2.000 ms  execute <unnamed>: SELECT *\nFROM t WHERE a = $1", "Parameters: $1 = 'it''s\nLOG:  two'"),
+    ("duration: 1.000 ms  execute S_1/C_2: SELECT *\nFROM t WHERE a = $1", "parameters: $1 = '3'"),
+    ("duration: 9.000 ms  execute fetch from S_1/C_2: SELECT *\nFROM t WHERE a = $1", "parameters: $1 = '3'"),
+    ("duration: 4.000 ms  statement: UPDATE t SET b = 'x; y' WHERE a = 7;", ""),
+    ("checkpoint starting: time", ""),
+    ('duration: 7.000 ms  fastpath function call: "lo_open" (OID 952)', ""),
+)
+
+
+@pytest.mark.parametrize("form", ["csvlog", "jsonlog", "log in text form"])
+def test_every_form_of_a_log_has_the_same_statements(form: str) -> None:
+    text = {
+        "csvlog": csv_text([csvlog_row(*message) for message in MESSAGES]),
+        "jsonlog": "".join(jsonlog_line(*message) for message in MESSAGES),
+        "log in text form": "".join(stderr_text(*message) for message in MESSAGES),
+    }[form]
+    (update, select), report = read(text)
+    assert (report.form, report.found, dict(report.skipped)) == (form, 3, {})
+    assert (select.calls, select.text) == (2, "SELECT *\nFROM t WHERE a = $1")
+    assert select.seconds == pytest.approx(0.003)
+    assert [sample.values for sample in select.samples] == [("3",), ("it's\nLOG:  two",)]
+    assert (update.calls, update.samples[0].text) == (1, "UPDATE t SET b = 'x; y' WHERE a = 7;")
+    assert update.seconds == pytest.approx(0.004)
+
+
+@pytest.mark.parametrize("prefix", ["", "app@shop ", "2026-11-27 23:00:00 UTC:10.0.0.7(4711):app@shop:[4711]:"])
+def test_any_prefix_of_lines_is_read(prefix: str) -> None:
+    (statement,), _ = read(stderr_text("duration: 1.5 ms  execute q: SELECT $1", "Parameters: $1 = '5'", prefix))
+    assert statement.seconds == pytest.approx(0.0015)
+    assert statement.samples[0].values == ("5",)
+
+
+def test_a_duration_belongs_to_the_statement_logged_before_it_in_its_session() -> None:
+    rows = [
+        csvlog_row("statement: SELECT 1", session="a"),
+        csvlog_row("execute <unnamed>: SELECT $1 FROM t", "Parameters: $1 = '8'", session="b"),
+        csvlog_row("duration: 1.000 ms", session="a"),
+        csvlog_row("duration: 5.000 ms", session="b"),
+        csvlog_row("duration: 3.000 ms", session="b"),
+    ]
+    (second, first), _ = read(csv_text(rows))
+    assert [first.seconds, second.seconds] == pytest.approx([0.001, 0.005])
+    assert second.samples[0].values == ("8",)
+
+
+PLAN = {"Query Text": "SELECT $1", "Query Parameters": "$1 = '5'", "Plan": {"Node Type": "Result"}}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        json.dumps(PLAN, indent=2),
+        "Query Text: SELECT $1\nQuery Parameters: $1 = '5'\nResult  (cost=0.00..0.01 rows=1 width=32)",
+    ],
+)
+def test_auto_explain_reports_executions_with_their_values(body: str) -> None:
+    explained = stderr_text(f"duration: 2.000 ms  plan:\n{body}")
+    also_logged = stderr_text("duration: 2.100 ms  execute <unnamed>: SELECT $1", "Parameters: $1 = '5'")
+    other = stderr_text("duration: 40.000 ms  statement: SELECT a FROM t")
+    for text, calls in ((explained, 1), (explained + also_logged, 1), (explained * 2 + also_logged, 2)):
+        (*_, statement), _report = read(text + other)
+        assert (statement.calls, statement.samples[0].values) == (calls, ("5",))
+
+
+def test_a_log_that_begins_and_ends_inside_of_messages_is_read() -> None:
+    whole = csv_text([csvlog_row("duration: 1.000 ms  statement: SELECT\n1")])
+    statements, report = read('ends here",,,,,\n' + whole + whole + whole[:150])
+    assert [one.calls for one in statements] == [2]
+    assert sum(report.skipped.values()) == 2
+
+
+COUNTERS = {"query": "SELECT * FROM t WHERE a = $1", "calls": 1000, "total_exec_time": 2500.0, "rows": 900}
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        COUNTERS,
+        {"query": COUNTERS["query"], "calls": 1000, "total_time": 2500.0, "rows": 900},
+        {"rows": 900, "calls": 1000, "mean_exec_time": 2.5, "query": COUNTERS["query"], "queryid": -123},
+    ],
+)
+@pytest.mark.parametrize("form", ["csv", "array", "lines"])
+def test_exports_of_all_versions_are_read(row: Mapping[str, object], form: str) -> None:
+    text = {
+        "csv": csv_text([list(row), [str(value) for value in row.values()]]),
+        "array": "\ufeff" + json.dumps([row], indent=1),
+        "lines": json.dumps(row) + "\n\n",
+    }[form]
+    (statement,), report = read(text)
+    assert (statement.calls, statement.rows) == (1000, 900)
+    assert statement.seconds == pytest.approx(2.5)
+    assert report.found == 1
+    assert statement.obstacle
+
+
+def test_nested_and_hidden_statements_do_not_count() -> None:
+    rows = [{**COUNTERS, "toplevel": flag} for flag in ("t", "f", True, False)]
+    rows.append({**COUNTERS, "query": "<insufficient privilege>"})
+    (statement,), report = read("".join(json.dumps(row) + "\n" for row in rows))
+    assert statement.calls == 2000
+    assert sorted(report.skipped.values()) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("text", "slug", "found"),
+    [
+        ("", "statements-unknown-form", "empty"),
+        ("\n \n", "statements-unknown-form", "empty"),
+        ("id,name\n1,x\n", "statements-unknown-form", "id,name"),
+        ("query,calls,total_exec_time\nSELECT 1,many,1\n", "statements-bad-row", "'many'"),
+        ("query,calls,total_exec_time\nSELECT 1,-1,1\n", "statements-bad-row", "'-1'"),
+        ("query,calls,total_exec_time\nSELECT 1,nan,1\n", "statements-bad-row", "'nan'"),
+        ("query,calls,total_exec_time\nSELECT 1,1\n", "statements-bad-row", "no time"),
+        ("query,calls,total_exec_time\n,1,1\n", "statements-bad-row", "no text"),
+        ("query,calls\nSELECT 1,1\n", "statements-bad-row", "no time"),
+        ('[{"query": "SELECT 1", "calls": 1', "statements-bad-row", "delimiter"),
+        ("[1]", "statements-bad-row", "a int"),
+        ('{"rows": []}', "statements-bad-row", "no text"),
+    ],
+)
+def test_a_file_in_another_form_is_an_error(text: str, slug: str, found: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        read(text)
+    assert caught.value.slug == slug
+    assert found in caught.value.found
+
+
+def test_files_of_sql_have_names_and_values() -> None:
+    collection = Collection()
+    text = (
+        "-- name: by id\n-- values: $1 = '5'\n-- values: $1 = NULL\nSELECT * FROM t WHERE a = $1;\n\n"
+        "-- name: all\nSELECT *\nFROM t -- name: not one\n;\n"
+    )
+    report = read_sql("queries.sql", text, "queries", collection)
+    by_name = {one.name: one for one in collection.statements}
+    assert report.found == len(by_name) == 2
+    assert [sample.values for sample in by_name["by id"].samples] == [("5",), (None,)]
+    assert by_name["all"].obstacle == ""
+    read_sql("other.sql", "SELECT 1;\n", "other", collection)
+    assert "other" in {one.name for one in collection.statements}
+
+
+def test_values_in_another_form_are_an_error() -> None:
+    with pytest.raises(StudyError) as caught:
+        read_sql("queries.sql", "-- values: 5\nSELECT $1", "queries", Collection())
+    assert caught.value.slug == "statements-bad-values"
