@@ -11,7 +11,7 @@ BUILT_FOR_TESTS := 17 17+blocksize=32
 # Long tests run in `make test-all` only, which clears this.
 SHORT := and not long
 
-.PHONY: help demo check docs test test-all test-quick test-unit test-live test-parallel test-measures test-builds built-for-tests test-browser tools fuzz dist format lint types imports bench-calibration bench-habits bench-noise bench-real-noise bench-bias bench-drivers bench-writes bench-operations bench-identical bench-looks bench-study bench-copies bench-builds bench-quotients bench-plans bench-faults bench catalogs clean
+.PHONY: help demo check docs test test-all test-quick test-unit test-live test-parallel test-measures test-builds built-for-tests test-browser tools fuzz dist format lint types imports bench-calibration bench-habits bench-noise bench-real-noise bench-bias bench-drivers bench-writes bench-operations bench-identical bench-upgrade-checks bench-looks bench-study bench-copies bench-builds bench-quotients bench-plans bench-faults bench catalogs clean
 
 help: ## show this menu
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name text; do \
@@ -115,6 +115,9 @@ bench-identical: .venv/.installed-dev ## measure how often identical real server
 
 bench-real: .venv/.installed-dev ## compare pgversus with common methods on real servers and known differences (1 h; run it again to continue)
 	$(BIN)/python -m benchmarks.real_methods
+
+bench-upgrade-checks: .venv/.installed-dev ## simulate error rates and detection of checks of many statements (20 min)
+	$(BIN)/python -m benchmarks.upgrade_checks
 
 bench-looks: .venv/.installed-dev ## compute the table of levels in stats/confidence.py, by Monte Carlo (2 min)
 	$(BIN)/python -m benchmarks.calibrate_looks

@@ -90,8 +90,9 @@ def finished_context(
     seed: int,
     *,
     host_type: type[SimulatedHost] = SimulatedHost,
+    others: int = 0,
 ) -> ContextState:
-    """Measure the only context of a study until its rule stops, and return it."""
+    """Measure a context until its rule stops, and return it. others: verdicts that share the error with its own."""
     comparison = _comparison(len(ratios), replace(design, seed=seed))
     machine = host_type(
         HOSTS[host],
@@ -99,7 +100,7 @@ def finished_context(
         comparison.design,
         seed=(seed, sorted(HOSTS).index(host)),
     )
-    state = ContextState(Context(number=1, levels=(), comparison=comparison), len(ratios))
+    state = ContextState(Context(number=1, levels=(), comparison=comparison), len(ratios) + others)
     run_contexts(
         [state],
         SimulatedSite(machine),

@@ -6,4 +6,5 @@ read.py           from a results folder to an answer
 caveats.py        reasons to trust a result less
 load_caveats.py   caveats from counters, rates and drift
 plans.py          compared plans of all arms, and what restores an old plan
+upgrade.py        what an upgrade does to each statement of an application
 """

@@ -36,6 +36,7 @@ _SEVERITIES = {
             OTHER_ROWS,
             OTHER_ORDER,
             "mixed-builds",
+            "not-restored",
             "unequal-databases",
             "unequal-settings",
             "unequal-indexes",
@@ -201,6 +202,8 @@ class StudyAnswer:
     """The command, program and study file that produced it."""
     builds: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """By server name: origin, version, and hashes of the fetched archive and of the server program."""
+    confirmation: "StudyAnswer | None" = None
+    """Of an upgrade check: what its screening found, measured again; None if nothing was."""
 
     @property
     def is_comparison(self) -> bool:

@@ -67,6 +67,7 @@ def caveats(
         *_mixed_builds(comparison, facts, differences),
         *_untested_majors(comparison, facts),
         *plan_caveats(comparison, plans, preparation.not_explained),
+        *_not_restored(comparison, facts),
         *_unequal_databases(comparison, differences),
         *_unequal_settings(comparison, differences),
         *_unequal_indexes(comparison, differences),
@@ -117,6 +118,15 @@ def _mixed_builds(
                 contender_origin=facts[arm.index].origin,
                 parts=parts,
             )
+
+
+def _not_restored(comparison: Comparison, facts: Sequence[ArmFacts]) -> Iterator[Caveat]:
+    """Yield caveats about the objects and the settings of a dump that a server did not accept."""
+    for arm, found in zip(comparison.arms, facts, strict=True):
+        if problems := [(one.item, one.message) for one in found.not_restored if not one.is_setting]:
+            yield about("not-restored", arm, problems=problems)
+        if problems := [(one.item, one.message) for one in found.not_restored if one.is_setting]:
+            yield about("settings-not-restored", arm, problems=problems)
 
 
 def _unequal_databases(comparison: Comparison, differences: Sequence[Difference]) -> Iterator[Caveat]:

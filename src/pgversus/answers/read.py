@@ -16,7 +16,13 @@ from pgversus.errors import PlanError, StoreError
 from pgversus.records.preparation import Preparation
 from pgversus.stats.analysis import analyze
 from pgversus.stats.attribution import attribution
-from pgversus.store.folder import attributed_contexts, attribution_folder, unreadable
+from pgversus.store.folder import (
+    attributed_contexts,
+    attribution_folder,
+    confirmation_folder,
+    holds_results,
+    unreadable,
+)
 from pgversus.store.reading import StoredContext, StoredStudy, read_results
 from pgversus.study.counterfactual import ARMS, CONTENDER_AGAIN, OLD_PLANS, PlanRestoration
 from pgversus.study.design import StopReason
@@ -50,7 +56,12 @@ def read_answer(folder: Path) -> StudyAnswer:
     """Return the answer that the results in a folder support; StoreError if they cannot be read."""
     stored = read_results(folder)
     facts = _facts(stored, folder)
-    return _study_answer(stored, facts, folder, _attributed(stored, facts, folder))
+    answer = _study_answer(stored, facts, folder, _attributed(stored, facts, folder))
+    confirmed = confirmation_folder(folder)
+    # A link could lead anywhere, even back to this folder.
+    if stored.study.kind is StudyKind.UPGRADE_CHECK and holds_results(confirmed) and not confirmed.is_symlink():
+        return replace(answer, confirmation=read_answer(confirmed))
+    return answer
 
 
 def _study_answer(

@@ -9,6 +9,8 @@ compare.py        pgversus compare
 run.py            pgversus run: a study from a file
 report.py         pgversus report: one result, two side by side, an article
 plans.py          pgversus plans
+upgrade_check.py  pgversus upgrade-check: the statements of an application on newer versions
+statements.py     pgversus statements
 demo.py           pgversus demo: a first comparison
 studies.py        pgversus studies: the bundled studies
 servers.py        pgversus servers

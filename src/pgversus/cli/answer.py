@@ -1,7 +1,7 @@
 """The run of compare, run and demo, and its answer: measured, shown, and turned into an exit code."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -119,11 +119,21 @@ def exit_code(answer: "StudyAnswer", fail_on: tuple[str, ...]) -> ExitCode:
 
     if answer.stopped is StopReason.INTERRUPTED:
         return ExitCode.INTERRUPTED
-    verdicts = [result.verdict.value for one in answer.answers for result in one.analysis.results]
-    # Contexts that were not measured are undecided.
-    verdicts += ["undecided"] * len(answer.unanswered)
-    if any(verdict in fail_on for verdict in verdicts):
+    if any(verdict in fail_on for verdict in _verdicts(answer)):
         return ExitCode.FAIL_ON
     has_failed = any(one.failed_trials or one.failure for one in answer.answers)
     has_failed = has_failed or any(one.failed for one in answer.unanswered)
     return ExitCode.FAILED_TRIALS if has_failed else ExitCode.DONE
+
+
+def _verdicts(answer: "StudyAnswer") -> Iterator[str]:
+    """Yield the verdicts that --fail-on names; contexts that were not measured are undecided."""
+    from pgversus.answers.upgrade import OPEN, upgrade_answers  # noqa: PLC0415 - the same
+    from pgversus.study.study import StudyKind  # noqa: PLC0415 - the same
+
+    if answer.study.kind is StudyKind.UPGRADE_CHECK:
+        for upgrade in upgrade_answers(answer):
+            yield from ("undecided" if one.finding in OPEN else one.finding.value for one in upgrade.findings)
+        return
+    yield from (result.verdict.value for one in answer.answers for result in one.analysis.results)
+    yield from ("undecided" for _ in answer.unanswered)

@@ -45,13 +45,19 @@ from pgversus.text.units import (
     parse_window,
 )
 
-_ARMS = (
+_DATA = (
     click.option(
         "--set",
         "settings",
         multiple=True,
         metavar="NAME=V[,V...]",
         help="Setting for all arms. If several values are given, there is one arm for each value.",
+    ),
+    click.option(
+        "--restore",
+        type=click.Path(),
+        metavar="DUMP",
+        help="Dump of one database by pg_dump, in any of its formats, restored on each arm before any --setup.",
     ),
     click.option(
         "--setup", multiple=True, metavar="FILE", help="SQL file that psql runs once on each arm; repeatable."
@@ -70,6 +76,8 @@ _ARMS = (
         help="Run ANALYZE with a statistics target at which it reads every row of tables with up to three million "
         "rows, so that plans do not differ because of sampling.",
     ),
+)
+_SCRIPTS = (
     click.option(
         "-f",
         "--file",
@@ -106,7 +114,12 @@ def variables_option(users: str) -> Callable[[Command], Command]:
 
 def arms_options(command: Command) -> Command:
     """Add the options for settings, data and scripts."""
-    return with_options(command, _ARMS)
+    return with_options(command, (*_DATA, *_SCRIPTS))
+
+
+def data_options(command: Command) -> Command:
+    """Add the options for settings and data."""
+    return with_options(command, _DATA)
 
 
 def parse_variable(text: str) -> tuple[str, str]:
@@ -208,14 +221,14 @@ def comparison_of(options: Mapping[str, Any]) -> Comparison:
     """Return the comparison that the options describe; files are read here, once. StudyError for the first problem."""
     operation = operation_of(options)
     workload = operation or _load(options)
-    dataset = prepared(_dataset(options), options) if operation else _dataset(options)
+    dataset = prepared(dataset_of(options), options) if operation else dataset_of(options)
     return _comparison(options, workload, dataset, _design(options, workload))
 
 
 def explained_comparison_of(options: Mapping[str, Any]) -> Comparison:
     """Return the comparison of a load whose plans are captured but which is not run."""
     design = design_of(DesignChoices(seed=0), is_open_loop=False)
-    return _comparison(options, _load(options), _dataset(options), design)
+    return _comparison(options, _load(options), dataset_of(options), design)
 
 
 def _comparison(options: Mapping[str, Any], workload: Workload, dataset: Dataset, design: Design) -> Comparison:
@@ -236,7 +249,7 @@ def check_tables(comparison: Comparison) -> None:
                 "built-in scripts need pgbench's tables",
                 slug="study-no-tables",
                 where=f"{builtins[0]}, on {arm.label}",
-                found="neither -i nor --setup",
+                found="none of -i, --restore, --setup",
                 expected="data for a server that pgversus starts",
                 to_do="add -i, and -s N for more than 100,000 accounts",
             )
@@ -318,9 +331,13 @@ def _rewrite(name: str | None, scripts: Sequence[Script]) -> Script | None:
     return Script(name=name, text=read_text(name, "--rewrite"))
 
 
-def _dataset(options: Mapping[str, Any]) -> Dataset:
+def dataset_of(options: Mapping[str, Any]) -> Dataset:
+    """Return the data that the options describe; StudyError for a file that cannot be read or is no dump."""
+    from pgversus.data.dumps import dump_at  # noqa: PLC0415 - not for `--help`
+
     scale = (options["scale"] or 1) if options["initialize"] else None
     return Dataset(
+        restore=None if options["restore"] is None else dump_at(options["restore"], "--restore"),
         pgbench_scale=scale,
         setup_files=setup_files(options["setup"], "--setup"),
         full_statistics=options["full_statistics"],

@@ -1,6 +1,8 @@
 """Initial data of the arms: loaded once, cached between runs.
 
 snapshots.py       loaded data for each server and dataset, cached or new
+dumps.py           dumps of pg_dump: format and identity
+restoring.py       restoring a dump, and what a server does not accept of it
 loading.py         pgbench's tables, SQL files, preparations
 snapshot_key.py    cache key of a snapshot
 snapshot_cache.py  storing, retrieving and verifying cached snapshots

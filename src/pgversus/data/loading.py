@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from pgversus.data.restoring import restore
 from pgversus.errors import DatasetError, ServerError
 from pgversus.host.commands import Finished, may_read, run
 from pgversus.host.files import file_sha256
@@ -18,6 +19,7 @@ from pgversus.postgres.cluster import Cluster, copy_cluster, make_home, remove_d
 from pgversus.postgres.fingerprint import Fingerprint, gather
 from pgversus.postgres.server import Server
 from pgversus.postgres.session import Target, connect
+from pgversus.records.preparation import RestoreProblem
 from pgversus.study.comparison import Arm
 from pgversus.study.dataset import SetupFile
 from pgversus.text.sql import quoted
@@ -73,6 +75,8 @@ class LoadedCluster:
     cluster: Cluster
     fingerprint: Fingerprint
     has_prewarm: bool
+    not_restored: tuple[RestoreProblem, ...] = ()
+    """What the server did not accept of a dump."""
 
 
 class Loading:
@@ -88,15 +92,21 @@ class Loading:
         settings: settings of its server, including those that speed up loading.
         """
         with self._running(cluster, arm, settings) as server:
-            self.load_into(server.target, arm)
+            not_restored = self.load_into(server.target, arm)
             fingerprint = gather(server.target)
             with connect(server.target) as connection:
                 has_prewarm = catalog.has_prewarm(connection)
-        return LoadedCluster(cluster=cluster, fingerprint=fingerprint, has_prewarm=has_prewarm)
+        return LoadedCluster(
+            cluster=cluster, fingerprint=fingerprint, has_prewarm=has_prewarm, not_restored=not_restored
+        )
 
-    def load_into(self, target: Target, arm: Arm) -> None:
-        """Load an arm's data into a database; DatasetError with the program's message if that fails."""
+    def load_into(self, target: Target, arm: Arm) -> tuple[RestoreProblem, ...]:
+        """Load an arm's data into a database; return what it did not accept of a dump.
+
+        DatasetError with the program's message if loading fails.
+        """
         data, client = arm.dataset, self.client
+        not_restored = () if data.restore is None else restore(data.restore, target, client, arm.label)
         if data.pgbench_scale is not None:
             arguments = initialize_command(pgbench=client.pgbench, conninfo=target.conninfo, scale=data.pgbench_scale)
             finished = self._run(arguments, client.environment(target))
@@ -108,16 +118,15 @@ class Loading:
         if data.full_statistics:
             with connect(target) as connection:
                 catalog.analyze_fully(connection)
+        return not_restored
 
-    def prepare(
-        self, loaded: Cluster, home: Path, arm: Arm, settings: Mapping[str, str], *, has_prewarm: bool
-    ) -> LoadedCluster:
+    def prepare(self, loaded: LoadedCluster, home: Path, arm: Arm, settings: Mapping[str, str]) -> LoadedCluster:
         """Prepare a copy of loaded data for an operation; DatasetError if that fails.
 
         The tables are not read here, since a sequential scan would prune dead rows. The fingerprint is read from
         another copy, which is then removed.
         """
-        cluster = copy_cluster(loaded, make_home(home))
+        cluster = copy_cluster(loaded.cluster, make_home(home))
         with self._running(cluster, arm, settings) as server:
             variables = self._variables_of(arm)
             # Programs that a file starts have the same environment as those of an operation, with PGDATA.
@@ -127,9 +136,7 @@ class Loading:
             # Not VACUUM: the prepared state remains, including what it would clean up.
             with connect(server.target) as connection:
                 catalog.checkpoint(connection)
-        return LoadedCluster(
-            cluster=cluster, fingerprint=self._look_at_copy(cluster, home, arm, settings), has_prewarm=has_prewarm
-        )
+        return replace(loaded, cluster=cluster, fingerprint=self._look_at_copy(cluster, home, arm, settings))
 
     def _look_at_copy(self, cluster: Cluster, home: Path, arm: Arm, settings: Mapping[str, str]) -> Fingerprint:
         copy = copy_cluster(cluster, home / "look")

@@ -25,6 +25,7 @@ from pgversus.host.on_disk import sync_to_disk
 from pgversus.host.permissions import PRIVATE_DIRECTORY, write_private
 from pgversus.postgres.cluster import make_home
 from pgversus.postgres.fingerprint import Fingerprint
+from pgversus.records.preparation import RestoreProblem
 from pgversus.text.redaction import value_without_secrets
 
 _DATA, _RECORD = "data", "snapshot.json"
@@ -40,6 +41,8 @@ class SnapshotRecord:
     has_prewarm: bool
     fingerprint: Fingerprint
     files: tuple[TreeEntry, ...]
+    not_restored: tuple[RestoreProblem, ...] = ()
+    """What its server did not accept of a dump."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +114,7 @@ def keep(
     size_bytes: int,
     fingerprint: Fingerprint,
     has_prewarm: bool,
+    not_restored: tuple[RestoreProblem, ...] = (),
 ) -> bool:
     """Store a snapshot in the cache; return False if another run has stored it first.
 
@@ -128,6 +132,7 @@ def keep(
             has_prewarm=has_prewarm,
             fingerprint=fingerprint,
             files=files,
+            not_restored=not_restored,
         )
         write_private(scratch / _RECORD, _CODEC.dump_json(_without_secrets(record)).decode())
         _sync(scratch)

@@ -59,11 +59,13 @@ class SnapshotKey:
     """Settings of the server while the snapshot was created, by name."""
     pgbench_scale: int | None
     pgbench: str | None
-    """The version that created pgbench's tables; None if there are none."""
+    """The version of the client that restored the dump or created pgbench's tables; None if there are neither."""
     setup_sha256: tuple[str, ...]
     prepare_sha256: tuple[str, ...]
     variables: tuple[tuple[str, str], ...]
     full_statistics: bool
+    restore_sha256: str | None = None
+    """Hash of the dump, if there is one."""
 
     @property
     def key(self) -> str:
@@ -93,11 +95,12 @@ def snapshot_key(dataset: Dataset, build: Build, client: Client, settings: Mappi
         initdb_options=INITDB_OPTIONS,
         settings=tuple(sorted(settings.items())),
         pgbench_scale=dataset.pgbench_scale,
-        pgbench=None if dataset.pgbench_scale is None else client.version,
+        pgbench=None if dataset.pgbench_scale is None and dataset.restore is None else client.version,
         setup_sha256=tuple(file.sha256 for file in dataset.setup_files),
         prepare_sha256=tuple(file.sha256 for file in dataset.prepare),
         variables=dataset.variables,
         full_statistics=dataset.full_statistics,
+        restore_sha256=None if dataset.restore is None else dataset.restore.sha256,
     )
 
 

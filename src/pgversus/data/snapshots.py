@@ -25,7 +25,7 @@ from pgversus.postgres import catalog
 from pgversus.postgres.cluster import Cluster, make_cluster, remove_directory
 from pgversus.postgres.fingerprint import Fingerprint, check_equal_data, gather
 from pgversus.postgres.session import Target, connect, uri_target
-from pgversus.records.preparation import Preparation
+from pgversus.records.preparation import Preparation, RestoreProblem
 from pgversus.study.comparison import Arm
 from pgversus.study.dataset import Dataset
 from pgversus.study.needs import SnapshotName
@@ -54,7 +54,12 @@ class SnapshotCache:
         if record is None:
             return None
         cluster = Cluster(build=build, data_directory=home / "data", user=self._directory.user)
-        return LoadedCluster(cluster=cluster, fingerprint=record.fingerprint, has_prewarm=record.has_prewarm)
+        return LoadedCluster(
+            cluster=cluster,
+            fingerprint=record.fingerprint,
+            has_prewarm=record.has_prewarm,
+            not_restored=record.not_restored,
+        )
 
     def keep(self, recipe: SnapshotKey, made: LoadedCluster) -> None:
         """Store a new snapshot for later runs, if there is space for it."""
@@ -76,6 +81,7 @@ class SnapshotCache:
                 size_bytes=needed,
                 fingerprint=made.fingerprint,
                 has_prewarm=made.has_prewarm,
+                not_restored=made.not_restored,
             )
         except (OSError, ValueError, PgversusError) as error:
             self._report_not_cached(_error_text(error))
@@ -109,6 +115,8 @@ class Snapshot:
     size_bytes: int
     has_prewarm: bool
     """Whether pg_prewarm is installed in the data."""
+    not_restored: tuple[RestoreProblem, ...] = ()
+    """What its server did not accept of a dump."""
 
 
 class Snapshots:
@@ -177,6 +185,7 @@ class Snapshots:
             cluster=made.cluster,
             size_bytes=tree_bytes(made.cluster.data_directory),
             has_prewarm=made.has_prewarm,
+            not_restored=made.not_restored,
         )
 
     def _taken_or_made(self, arm: Arm, build: Build, shaping: Sequence[Setting]) -> LoadedCluster:
@@ -203,7 +212,13 @@ class Snapshots:
         loaded = self.get(replace(arm, dataset=arm.dataset.loaded), build)
         assert loaded.cluster is not None  # noqa: S101 - only running servers have none
         self._progress.say(f"preparing the data of {arm.label}")
-        return self._loading.prepare(loaded.cluster, home, arm, settings, has_prewarm=loaded.has_prewarm)
+        frozen = LoadedCluster(
+            cluster=loaded.cluster,
+            fingerprint=loaded.fingerprint,
+            has_prewarm=loaded.has_prewarm,
+            not_restored=loaded.not_restored,
+        )
+        return self._loading.prepare(frozen, home, arm, settings)
 
     def _say_what_is_done(self, arm: Arm) -> None:
         is_there = arm.dataset.is_empty or arm.server in self._loaded_before

@@ -281,6 +281,8 @@ def _snapshot_shown(snapshot: CachedSnapshot) -> CachedThing:
 
 def _snapshot_text(recipe: SnapshotKey) -> str:
     parts = [f"PostgreSQL {recipe.version} ({recipe.origin})"]
+    if recipe.restore_sha256 is not None:
+        parts.append("a dump")
     if recipe.pgbench_scale is not None:
         parts.append(f"pgbench tables at scale {recipe.pgbench_scale}")
     if recipe.setup_sha256:

@@ -83,7 +83,8 @@ class LoadRunner:
                 servers.stop_all(writes=writes)
         first = FirstLoad(
             clients=comparison.workload.clients,
-            writes=pilot.writes,
+            # No commit waits for WAL of a load that is rolled back.
+            writes=pilot.writes and not all(load.workload.is_rolled_back for load in self._loads),
             latency_s=pilot.slowest_latency_s,
             latency_p99_s=pilot.latency_p99_s,
             connect_s=pilot.connect_s,

@@ -26,6 +26,7 @@ from pgversus.host.identity import ServerUser
 from pgversus.host.run_directory import RunDirectory
 from pgversus.lab.acting_settings import session_settings
 from pgversus.lab.attribution import attribute
+from pgversus.lab.confirmation import confirm
 from pgversus.lab.failures import failures_of_the_host
 from pgversus.lab.load_runner import ExplainArms
 from pgversus.lab.plan_capture import Explainer, capture_or_reason, explained_counterfactual
@@ -58,7 +59,7 @@ from pgversus.store.reading import StoredStudy, read_results
 from pgversus.study.design import StopReason
 from pgversus.study.needs import disk_bytes, parts_of
 from pgversus.study.servers import RunningServer
-from pgversus.study.study import Invocation, Study
+from pgversus.study.study import Invocation, Study, StudyKind
 from pgversus.text.redaction import without_secrets
 from pgversus.text.units import percent
 
@@ -197,12 +198,23 @@ def _run(study: Study, options: RunOptions, folder: ResultsFolder, progress: Pro
             progress=progress,
         )
         stopped = measure(study, shared, folder.earlier, writer, explain)
-        if options.plans and stopped is not StopReason.INTERRUPTED:
-            logs = replace(resources.directory, log_prefix="attribution-")
-            beneath = replace(shared, resources=replace(resources, directory=logs), kept_logs=None)
-            measure_one = partial(_measure_attribution, shared=beneath, facts=facts, explainer=explainer)
+        if stopped is StopReason.INTERRUPTED:
+            return stopped
+        if study.kind is StudyKind.UPGRADE_CHECK:
+            beneath = _beneath(shared, "confirmation-")
+            return confirm(study, options.results, partial(_measure_beneath, shared=beneath, facts=facts), progress)
+        if options.plans:
+            beneath = _beneath(shared, "attribution-")
+            explain_old = partial(explained_counterfactual, explainer)
+            measure_one = partial(_measure_beneath, shared=beneath, facts=facts, explain=explain_old)
             writer.keep_fact(NOT_ATTRIBUTED, attribute(study, options.results, measure_one, progress))
         return stopped
+
+
+def _beneath(shared: StudyResources, log_prefix: str) -> StudyResources:
+    """Return the resources for a study whose results lie beneath those of another. log_prefix: of its servers' logs."""
+    directory = replace(shared.resources.directory, log_prefix=log_prefix)
+    return replace(shared, resources=replace(shared.resources, directory=directory), kept_logs=None)
 
 
 def _say_if_busy(others_share: float, progress: Progress) -> None:
@@ -223,8 +235,13 @@ def _invocation(study: Study, options: RunOptions) -> Invocation:
     )
 
 
-def _measure_attribution(
-    study: Study, results: Path, *, shared: StudyResources, facts: Mapping[str, Any], explainer: Explainer
+def _measure_beneath(
+    study: Study,
+    results: Path,
+    *,
+    shared: StudyResources,
+    facts: Mapping[str, Any],
+    explain: ExplainArms | None = None,
 ) -> StopReason:
     """Resume existing results, unless they belong to a different question, such as a different rewrite."""
     is_other = holds_results(results) and not is_same_question(read_results(results), study)
@@ -232,7 +249,7 @@ def _measure_attribution(
     with results_folder(results, earlier) as folder, ExitStack() as stack:
         begin = partial(_move_away, folder, shared.progress)
         writer = ResultsWriter(study, results, folder.earlier, facts, begin=begin, stack=stack)
-        return measure(study, shared, folder.earlier, writer, partial(explained_counterfactual, explainer))
+        return measure(study, shared, folder.earlier, writer, explain)
 
 
 def _move_away(folder: ResultsFolder, progress: Progress) -> None:

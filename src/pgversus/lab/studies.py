@@ -214,7 +214,7 @@ def open_study(
 
     study = read_with(secrets.randbelow(2**31))
     folder = results or Path("pgversus-results") / study.name
-    earlier = None if seed is not None or restarts else _seed_of(folder)
+    earlier = None if seed is not None or restarts else seed_of(folder)
     study = study if earlier is None else read_with(earlier)
     texts = {name: (text or b"").decode(errors="replace") for name, text in files.contents.items()}
     access = HostAccess() if path.is_bundled else host_access_of(study, texts, dict.fromkeys(files.outside))
@@ -241,7 +241,7 @@ def _digest(text: str, files: Mapping[str, bytes | None], servers: Iterable[Serv
     return whole.hexdigest()
 
 
-def _seed_of(folder: Path) -> int | None:
+def seed_of(folder: Path) -> int | None:
     """Return the seed of the results in this folder; None if there are no readable ones."""
     try:
         return read_seed(folder) if holds_results(folder) else None

@@ -248,8 +248,8 @@ class PostgresTestbed:
         return Preparation(
             design=first.design,
             arms=tuple(
-                self._facts(build, found, baseline=builds[BASELINE])
-                for build, found in zip(builds, fingerprints, strict=True)
+                replace(self._facts(build, found, baseline=builds[BASELINE]), not_restored=snapshot.not_restored)
+                for build, found, snapshot in zip(builds, fingerprints, snapshots, strict=True)
             ),
             differences=drop_requested_differences((*differences(fingerprints, comparison.factors), *others), builds),
             writes=first.writes,
@@ -291,7 +291,7 @@ def check_context(context: Context) -> None:
 
 
 def _check_external_servers(context: Context) -> None:
-    """Refuse cold caches and operations on external servers: they cannot be restarted, nor their data restored."""
+    """Refuse what needs a restart or a new database: external servers have neither."""
     arms = [arm.label for arm in context.comparison.arms if isinstance(arm.server, RunningServer)]
     if arms and context.comparison.workload.runs_once:
         raise StudyError(
@@ -301,6 +301,15 @@ def _check_external_servers(context: Context) -> None:
             found=context.comparison.workload.name,
             expected="servers that pgversus starts itself, on a fresh copy for each repetition",
             to_do="specify a version or a bin directory",
+        )
+    if arms and context.comparison.dataset.restore is not None:
+        raise StudyError(
+            "a dump is restored only into servers that pgversus starts itself",
+            slug="study-restore-running-server",
+            where=", ".join(arms),
+            found=context.comparison.dataset.restore.path,
+            expected="servers with a new database",
+            to_do="restore the dump yourself and omit --restore, or specify a version or a bin directory",
         )
     if arms and context.comparison.cache is CacheState.COLD:
         raise StudyError(

@@ -220,6 +220,12 @@ def can_prewarm(connection: Connection) -> bool:
     return found is not None
 
 
+def create_role(connection: Connection, name: str) -> None:
+    """Create a role that cannot log in, unless it exists."""
+    if connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (name,)).fetchone() is None:
+        connection.execute(sql.SQL("CREATE ROLE {}").format(sql.Identifier(name)))
+
+
 def install_prewarm(connection: Connection) -> None:
     """Install pg_prewarm in pg_catalog, which is in every search_path."""
     connection.execute("CREATE EXTENSION IF NOT EXISTS pg_prewarm SCHEMA pg_catalog")

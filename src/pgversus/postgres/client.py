@@ -50,6 +50,11 @@ class Client:
     user: ServerUser
     """User that its programs run as: a script may start other programs."""
 
+    @property
+    def pg_restore(self) -> Path:
+        """Its pg_restore, which is beside psql."""
+        return self.psql.with_name("pg_restore")
+
     def environment(self, target: Target) -> dict[str, str]:
         """Return the environment in which its programs connect to a server.
 

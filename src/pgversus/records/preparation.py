@@ -69,6 +69,18 @@ class BuildRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreProblem:
+    """A part of a dump that a server did not accept."""
+
+    item: str
+    """The object, or the line of a dump in plain text."""
+    message: str
+    """The server's message."""
+    is_setting: bool
+    """Whether it is only a setting that the server does not know, which newer pg_dump writes into every dump."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ArmFacts:
     """The properties of an arm."""
 
@@ -89,6 +101,8 @@ class ArmFacts:
     """For a build from source."""
     sizes: Mapping[str, int] = field(default_factory=dict)
     """Bytes of each table and index after loading."""
+    not_restored: tuple[RestoreProblem, ...] = ()
+    """What the server did not accept of a dump."""
 
     @property
     def block_bytes(self) -> int | None:

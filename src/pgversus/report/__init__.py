@@ -6,6 +6,8 @@ sentences.py      the answer to one comparison in sentences
 size.py           how well the size of a difference is known
 advice.py         what to do next, once for all undecided verdicts
 study_answer.py   the one answer to a study
+upgrade.py        the answer of an upgrade check
+statements.py     the statements of an application
 overview.py       overview of a study: rows, order of verdicts, caveats
 values.py         metrics and counters as rows
 arm_tables.py     tps, latencies, times and sizes of every arm as rows

@@ -69,6 +69,10 @@ SENTENCES = {
         "{baseline} ({baseline_origin}) and {contender} ({contender_origin}) were built differently, which alone can "
         "change the speed by a factor of up to 1.5: {parts}"
     ),
+    "not-restored": N_("{arm} did not accept parts of the dump: {problems}"),
+    "settings-not-restored": N_(
+        "{arm} does not know settings that a newer pg_dump wrote into the dump, and was loaded without them: {problems}"
+    ),
     "unequal-databases": N_(
         "the databases of {baseline} and {contender} differ in encoding or collation, which changes the speed of "
         "comparing and sorting text: {parts}"
@@ -193,6 +197,13 @@ def _first_differences(parts: Sequence[tuple[str, str, str]]) -> str:
     return _("{first}; and {rest} more", first=first, rest=rest) if rest > 0 else first
 
 
+def _problems(problems: Sequence[tuple[str, str]]) -> str:
+    """Return what a server did not accept, and its message."""
+    shown = "; ".join(f"{item}: {message}" for item, message in problems[:_MOST_SHOWN])
+    rest = len(problems) - _MOST_SHOWN
+    return _("{first}; and {rest} more", first=shown, rest=rest) if rest > 0 else shown
+
+
 def _quoted(value: str) -> str:
     return f'"{value}"' if value else _("none")
 
@@ -208,6 +219,7 @@ _FORMATS: Mapping[str, Callable[[Any], str]] = {
     "indexes": ", ".join,
     "parts": _first_differences,
     "phase": phase_word,
+    "problems": _problems,
     "percentile": percentile_name,
     "percentiles": lambda quantiles: ", ".join(map(percentile_name, quantiles)),
     "rate": _rate,

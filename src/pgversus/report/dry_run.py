@@ -135,7 +135,7 @@ def _no_downloads(to_build: tuple[str, ...]) -> str:
 
 
 def _and_setup(needs: Needs) -> str:
-    return f" plus the data of {count(needs.setup_files, 'dataset')} from setup files" if needs.setup_files else ""
+    return f" plus the data of {count(needs.setup_files, 'dataset')} from files" if needs.setup_files else ""
 
 
 def _at_once(needs: Needs) -> str:

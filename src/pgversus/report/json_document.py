@@ -18,6 +18,7 @@ from pgversus.report.plans import plans_document
 from pgversus.report.published import PublishedRatio, published_ratios
 from pgversus.report.sentences import answer_sentences, unanswered_text
 from pgversus.report.study_answer import study_sentences
+from pgversus.report.upgrade import upgrade_document
 from pgversus.report.values import dropped_trials
 from pgversus.report.verdicts import VerdictOn, verdict_on
 from pgversus.report.why import attribution_failure
@@ -27,6 +28,7 @@ from pgversus.stats.confidence import CONFIDENCE
 from pgversus.study.counters import COUNTERS, recorded_name, unit_of
 from pgversus.study.dataset import Dataset, SetupFile
 from pgversus.study.metrics import Metric, Quantity, StepTime
+from pgversus.study.study import StudyKind
 from pgversus.study.workload import Operation, PgbenchWorkload, Workload
 from pgversus.text.translation import Language, use_language
 
@@ -253,6 +255,7 @@ def _workload(workload: Workload) -> dict[str, Any]:
 
 def _dataset(dataset: Dataset) -> dict[str, Any]:
     return {
+        "restore": None if dataset.restore is None else asdict(dataset.restore),
         "pgbench_scale": dataset.pgbench_scale,
         "setup": _files(dataset.setup_files),
         "prepare": _files(dataset.prepare),
@@ -307,6 +310,7 @@ def study_document(answer: StudyAnswer) -> dict[str, Any]:
         "title": answer.study.title,
         "question": answer.study.question,
         "answer": sentences,
+        **({"upgrades": upgrade_document(answer)} if answer.study.kind is StudyKind.UPGRADE_CHECK else {}),
         "verdicts": _verdicts(answer),
         "verdicts_sharing_the_error": answer.study.verdicts,
         "not_measured": not_measured,

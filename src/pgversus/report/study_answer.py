@@ -11,15 +11,19 @@ from pgversus.report.advice import NOTHING_TO_DO, repairs, unfinished_groups
 from pgversus.report.overview import WORST_FIRST, RankedVerdict, worst_first
 from pgversus.report.sentences import answer_sentences, contender_sentence, shortened
 from pgversus.report.size import size_advice
+from pgversus.report.upgrade import upgrade_sentences
 from pgversus.report.values import uses_factors
 from pgversus.report.verdicts import verdict_word
 from pgversus.stats.confidence import Verdict
 from pgversus.study.design import StopReason
+from pgversus.study.study import StudyKind
 from pgversus.text.translation import _, listed, ngettext, together
 
 
 def study_sentences(answer: StudyAnswer) -> list[str]:
     """Return the one answer to a study; a study of one comparison has that comparison's sentences."""
+    if answer.study.kind is StudyKind.UPGRADE_CHECK:
+        return upgrade_sentences(answer)
     if len(answer.answers) == 1 and not answer.unanswered:
         return answer_sentences(answer.answers[0])
     return joint_sentences(answer)

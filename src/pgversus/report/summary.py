@@ -13,11 +13,13 @@ from rich.table import Table
 from rich.text import Text
 
 from pgversus.answers.answer import Answer, StudyAnswer
+from pgversus.answers.upgrade import upgrade_answers
 from pgversus.report.methodology import restarts, windows_text
 from pgversus.report.overview import MOST_ROWS, joint_caveats, not_measured, overview_sentences, verdict_rows
 from pgversus.report.sentences import answer_sentences, interval_heading, metric_text
 from pgversus.report.study_answer import study_sentences
 from pgversus.report.terminal import STYLES, SafeConsole, print_parts, terminal_table, verdicts_of_study
+from pgversus.report.upgrade import finding_heads, finding_rows
 from pgversus.report.values import (
     change_texts,
     counter_label,
@@ -34,6 +36,7 @@ from pgversus.stats.confidence import DIFFERENT
 from pgversus.stats.counters import CounterRatio
 from pgversus.study.comparison import BASELINE
 from pgversus.study.metrics import LATENCIES, Quantity, StepTime
+from pgversus.study.study import StudyKind
 from pgversus.text.redaction import visible
 from pgversus.text.translation import N_, _, ngettext, together
 from pgversus.text.units import duration, ratio_texts
@@ -68,7 +71,10 @@ _NOT_RESTARTED = N_("method: {windows} per arm and block; {duration}")
 
 def print_summary(answer: StudyAnswer, console: Console, columns: int | None = None) -> None:
     """Print the summary; console and columns: as for print_answer."""
-    parts = _comparison(answer.answers[0]) if answer.is_comparison and answer.answers else _study(answer)
+    if answer.study.kind is StudyKind.UPGRADE_CHECK:
+        parts = _upgrade_check(answer)
+    else:
+        parts = _comparison(answer.answers[0]) if answer.is_comparison and answer.answers else _study(answer)
     print_parts([*parts, *_caveats(answer), *_ending(answer)], console, columns)
 
 
@@ -94,6 +100,24 @@ def _comparison(answer: Answer) -> Iterator[RenderableType]:
             yield table
     yield Text("")
     yield from _why(answer)
+
+
+def _upgrade_check(answer: StudyAnswer) -> Iterator[RenderableType]:
+    yield from (Text(sentence, style="bold") for sentence in study_sentences(answer))
+    for upgrade in upgrade_answers(answer):
+        share, *heads = finding_heads()
+        table = terminal_table(share, *heads)
+        for column in table.columns[-2:]:
+            column.justify = "left"
+        for cells in islice(finding_rows(upgrade), MOST_ROWS):
+            table.add_row(*map(Text, cells))
+        yield Text("")
+        yield Text(_("from {source} to {target}", source=upgrade.source, target=upgrade.target), style="bold")
+        yield table
+    yield Text("")
+    for why in islice((one for one in study_why(answer) if one.verdict in DIFFERENT), _LINES_OF_WHY):
+        yield Text(_("why ({context}): {claim}", context=why.context, claim=why.brief[0]))
+    yield from (Text(_("not measured: {line}", line=line), style="red") for line in not_measured(answer))
 
 
 def _study(answer: StudyAnswer) -> Iterator[RenderableType]:

@@ -47,7 +47,7 @@ def check_folder(folder: Path, *, may_hold_results: bool = False) -> None:
 def _written(folder: Path) -> Iterator[Path]:
     """Yield the paths that a run writes directly into a results folder."""
     yield from (folder / f"{FILE_NAME}{end}" for end in ("", "-wal", "-shm", "-journal", ".part"))
-    yield from (folder / name for name in ("lock", "attributions", "transaction-logs"))
+    yield from (folder / name for name in ("lock", "attributions", "confirmation", "transaction-logs"))
     yield from folder.glob("*arm-*.log")
 
 
@@ -144,6 +144,11 @@ def _in_use(folder: Path) -> StoreError:
         expected="one run at a time",
         to_do="wait for it to finish, or specify a different folder with --results",
     )
+
+
+def confirmation_folder(results: Path) -> Path:
+    """Return the folder with the confirmation of what an upgrade check found."""
+    return results / "confirmation"
 
 
 NOT_ATTRIBUTED = "not_attributed"

@@ -35,6 +35,11 @@ def check_study(study: StudyMetadata, comparisons: Mapping[int, Comparison]) -> 
         raise ValueError(f"a comparison of {study.contexts} contexts")
     if study.seed < 0:
         raise ValueError("a negative seed")
+    for one in study.statements:
+        if one.context is not None and one.context not in comparisons:
+            raise ValueError(f"a statement of the missing context {one.context}")
+        for problem in _impossible((one.calls, one.seconds)):
+            raise ValueError(f"statement {one.name}: {problem}")
     if study.published is not None:
         try:
             read_figures(study.published)

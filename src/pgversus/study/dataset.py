@@ -2,6 +2,7 @@
 
 import hashlib
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from pgversus.text.documents import hidden_sha256
 
@@ -25,10 +26,30 @@ def setup_file(path: str, content: bytes, *, text: str | None = None) -> SetupFi
     return SetupFile(path=path, sha256=sha256, text=text, hidden_sha256=hidden_sha256(content))
 
 
+class DumpFormat(StrEnum):
+    """Formats of pg_dump."""
+
+    CUSTOM = "custom"
+    DIRECTORY = "directory"
+    TAR = "tar"
+    PLAIN = "plain"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dump:
+    """A dump of one database, as pg_dump writes it."""
+
+    path: str
+    format: DumpFormat
+    sha256: str
+    """SHA-256 of the content when the comparison began."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dataset:
-    """The data to load: pgbench's tables at a scale, then SQL files, then VACUUM ANALYZE, then `prepare`."""
+    """The data to load, in this order: a dump, pgbench's tables at a scale, SQL files, VACUUM ANALYZE, `prepare`."""
 
+    restore: Dump | None = None
     pgbench_scale: int | None = None
     setup_files: tuple[SetupFile, ...] = ()
     prepare: tuple[SetupFile, ...] = ()
@@ -41,12 +62,12 @@ class Dataset:
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to load."""
-        return self.pgbench_scale is None and not self.setup_files and not self.prepare
+        return self.restore is None and self.pgbench_scale is None and not self.setup_files and not self.prepare
 
     @property
     def runs_files(self) -> bool:
-        """Whether loading runs SQL files of the user."""
-        return bool(self.setup_files or self.prepare)
+        """Whether loading runs SQL of the user."""
+        return bool(self.restore or self.setup_files or self.prepare)
 
     @property
     def loaded(self) -> "Dataset":

@@ -141,7 +141,7 @@ class Needs:
     parts: int
     """Number of parts, measured one after another to limit disk usage."""
     setup_files: int
-    """Datasets that come from setup files, whose size is not known beforehand."""
+    """Datasets that come from setup files or a dump, whose size is not known beforehand."""
     least_trials: int
     """Trials if every verdict is reached at the first check, or of a fixed design."""
     preparation_s: float
@@ -162,7 +162,7 @@ def needs_of(study: Study) -> Needs:
         snapshots=len(ours),
         disk_bytes=max(map(disk_bytes, parts), default=0.0),
         parts=len(parts),
-        setup_files=len({dataset.loaded for _, dataset, _ in ours if dataset.setup_files}),
+        setup_files=len({dataset.loaded for _, dataset, _ in ours if dataset.setup_files or dataset.restore}),
         least_trials=sum(len(comparison.arms) * count for comparison, count in blocks),
         preparation_s=sum(_LOAD_S + _LOAD_S_PER_SCALE * (dataset.pgbench_scale or 0) for _, dataset, _ in ours)
         + sum(len(comparison.arms) * (_START_S + _TRY_OUT_S) for comparison, _ in blocks),

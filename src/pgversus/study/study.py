@@ -19,6 +19,8 @@ class StudyKind(StrEnum):
     """One comparison, from the command line."""
     STUDY = "study"
     """One or more comparisons, from a study file."""
+    UPGRADE_CHECK = "upgrade check"
+    """A comparison of versions for each statement of an application."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +65,23 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ApplicationStatement:
+    """A statement of the application that an upgrade check is about."""
+
+    name: str
+    text: str
+    """With $1, $2 and so on for constants and parameters, if the source says so."""
+    context: int | None
+    """Number of the context that measures it; None if it is left out."""
+    calls: int
+    """In the source."""
+    seconds: float
+    """Total execution time in the source."""
+    obstacle: str
+    """Why it is left out; empty if it is not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StudyMetadata:
     """The properties of a study that are stored and shown in addition to its contexts."""
 
@@ -78,6 +97,8 @@ class StudyMetadata:
     published: str | None = None
     metrics: tuple[str, ...] = ()
     skipped: tuple[Skipped, ...] = ()
+    statements: tuple[ApplicationStatement, ...] = ()
+    """Of an upgrade check."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +127,8 @@ class Study:
     file_name: str = ""
     """Name of the study file; empty without one."""
     file_text: str = ""
+    statements: tuple[ApplicationStatement, ...] = ()
+    """Of an upgrade check, largest total time first."""
 
     @property
     def verdicts(self) -> int:
@@ -126,6 +149,7 @@ class Study:
             published=self.published,
             metrics=self.metrics,
             skipped=self.skipped,
+            statements=self.statements,
         )
 
     @property

@@ -61,7 +61,7 @@ class FirstLoad:
 
     clients: int
     writes: bool
-    """Whether rows changed on any arm."""
+    """Whether rows changed on any arm, and stayed changed."""
     latency_s: float
     """Mean latency of the slowest arm."""
     latency_p99_s: float

@@ -40,6 +40,10 @@ class QueryMode(StrEnum):
 _WEIGHT = re.compile(r"[0-9]{1,9}")
 _PAUSE = re.compile(r"^[^\S\n]*\\(?:sleep|shell|setshell)\b|\bpg_sleep", re.MULTILINE | re.IGNORECASE)
 # pgbench's meta-commands, and functions of the server.
+_BEGIN, _ROLLBACK = re.compile(r"BEGIN", re.IGNORECASE), re.compile(r"ROLLBACK", re.IGNORECASE)
+_ENDS = re.compile(r"COMMIT|END|ROLLBACK|ABORT|PREPARE", re.IGNORECASE)
+_FEWEST_ROLLED_BACK = 3
+# BEGIN, a statement, ROLLBACK.
 VARIABLE_NAME = r"\w+"
 """A regular expression for variable names in pgbench and psql."""
 LEAST_RATE = 1e-5
@@ -72,6 +76,18 @@ class Script:
         # A semicolon inside quotes does not end a statement.
         first, *others = without_quoted(self.text).split(";")
         return not any(map(str.strip, others)) and "\\gset" not in first and "\\aset" not in first
+
+    @property
+    def is_rolled_back(self) -> bool:
+        """Whether it is one transaction that is rolled back; False if that is not obvious."""
+        if self.text is None:
+            return False
+        statements = [part.strip() for part in without_quoted(self.text).split(";") if part.strip()]
+        if len(statements) < _FEWEST_ROLLED_BACK:
+            return False
+        first, *others, last = statements
+        is_framed = bool(_BEGIN.fullmatch(first) and _ROLLBACK.fullmatch(last))
+        return is_framed and not any(_ENDS.match(one) for one in others)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +148,11 @@ class PgbenchWorkload:
     def is_one_statement(self) -> bool:
         """Whether each transaction sends at most one statement."""
         return all(script.is_one_statement for script in self.scripts)
+
+    @property
+    def is_rolled_back(self) -> bool:
+        """Whether every transaction is rolled back."""
+        return all(script.is_rolled_back for script in self.scripts)
 
     @property
     def is_open_loop(self) -> bool:

@@ -78,6 +78,11 @@ def without_comments(text: str, instead: str = "") -> str:
     return _without(text, _COMMENT, instead)
 
 
+def quoted_parts(text: str) -> Iterator[tuple[int, int]]:
+    """Yield start and end of each string, quoted name, function body and comment."""
+    return _parts(text, _QUOTE)
+
+
 def without_quoted(text: str) -> str:
     """Return the text without strings, quoted names, function bodies and comments."""
     return _without(text, _QUOTE, "")

@@ -15,7 +15,14 @@ from pgversus.records.plans import (
     SampledPlans,
     UncertaintyKind,
 )
-from pgversus.records.preparation import RUNNING_SERVER, ArmFacts, BuildRecord, Difference, Preparation
+from pgversus.records.preparation import (
+    RUNNING_SERVER,
+    ArmFacts,
+    BuildRecord,
+    Difference,
+    Preparation,
+    RestoreProblem,
+)
 from pgversus.records.trials import Block, FailedTrial, Phase, Trial
 from pgversus.stats.attribution import Attribution, BoundedValue
 from pgversus.stats.confidence import Verdict
@@ -181,8 +188,13 @@ def _warned() -> list[Answer]:
         for kind in ("build", "database", "setting", "index")
     ]
     differences += [Difference(kind="build", name=f"--{n}", values=("1", "2"), is_default=False) for n in range(10)]
+    problems = tuple(
+        RestoreProblem(item=str(n), message="4", is_setting=is_setting)
+        for n in range(10)
+        for is_setting in (True, False)
+    )
     facts = [
-        ArmFacts(version=label, origin=origin, compiler="gcc", flags="", sha256=None)
+        ArmFacts(version=label, origin=origin, compiler="gcc", flags="", sha256=None, not_restored=problems)
         for label, origin in zip(("16.12", "99.1"), ("zonky", RUNNING_SERVER), strict=True)
     ]
     pinned = replace(Design(seed=7), client_processors=(0, 1), server_processors=(2, 3))

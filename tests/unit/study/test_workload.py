@@ -145,3 +145,21 @@ def test_single_statements_are_recognized(text: str, *, is_one: bool) -> None:
 
 def test_select_only_is_the_only_builtin_with_one_statement() -> None:
     assert [name for name in BUILTIN_SCRIPTS if Script(name=name, text=None).is_one_statement] == ["select-only"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("BEGIN;\nDELETE FROM t;\nROLLBACK;\n", True),
+        ("begin; UPDATE t SET a = ';'; SELECT 1; rollback", True),
+        ("BEGIN;\nDELETE FROM t;\nCOMMIT;\nBEGIN;\nSELECT 1;\nROLLBACK;\n", False),
+        ("BEGIN;\nDELETE FROM t;\nCOMMIT;\n", False),
+        ("DELETE FROM t;\nROLLBACK;\n", False),
+        ("BEGIN;\nROLLBACK;\n", False),
+        ("BEGIN;\nDELETE FROM t;\nROLLBACK;\nDELETE FROM u;\n", False),
+        ("", False),
+    ],
+)
+def test_a_script_that_is_rolled_back_is_one_transaction(text: str, *, expected: bool) -> None:
+    assert Script(name="x.sql", text=text).is_rolled_back is expected
+    assert not Script(name="tpcb-like").is_rolled_back

@@ -13,7 +13,7 @@ from pgversus.report.markdown import escaped, fenced, paragraph
 from pgversus.report.methodology import build_text, days_text, host_facts
 from pgversus.report.sentences import shortened
 from pgversus.study.comparison import Arm
-from pgversus.study.dataset import Dataset, SetupFile
+from pgversus.study.dataset import Dataset, DumpFormat, SetupFile
 from pgversus.text.translation import _, listed
 
 
@@ -188,6 +188,9 @@ def _dataset(dataset: Dataset, text_of: TextOf, texts: set[str]) -> Iterator[str
         yield paragraph(_("No data is loaded: the statements need none, or the servers already contain it."))
         return
     commands = []
+    if dataset.restore is not None:
+        program = "psql -f" if dataset.restore.format is DumpFormat.PLAIN else "pg_restore"
+        commands.append(f"{program} {shlex.quote(PurePath(dataset.restore.path).name)}")
     if dataset.pgbench_scale is not None:
         commands.append(shlex.join(["pgbench", "-i", "-s", str(dataset.pgbench_scale)]))
     commands += [shlex.join(["psql", "-f", _name(file)]) for file in dataset.setup_files]

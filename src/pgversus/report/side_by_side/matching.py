@@ -91,7 +91,8 @@ def _step_key(step: Step) -> Hashable:
 
 def _dataset_key(arm: Arm) -> Hashable:
     data = arm.dataset
-    return (_scale(arm), _hashes(data.setup_files), _hashes(data.prepare), tuple(sorted(data.variables)))
+    dump = None if data.restore is None else data.restore.sha256
+    return (dump, _scale(arm), _hashes(data.setup_files), _hashes(data.prepare), tuple(sorted(data.variables)))
 
 
 def _scale(arm: Arm) -> int | None:
@@ -138,6 +139,8 @@ def _of_datasets(a: Comparison, b: Comparison) -> Iterator[Reason]:
     if _dataset_key(one) == _dataset_key(other):
         return
     what = []
+    if one.dataset.restore != other.dataset.restore:
+        what.append(_("the restored dump"))
     if _scale(one) != _scale(other):
         what.append(each_side(_("scale"), _scale(one) or _("none"), _scale(other) or _("none")))
     files = (

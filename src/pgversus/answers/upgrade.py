@@ -1,0 +1,257 @@
+"""The answer of an upgrade check: what happens to each statement of an application, and to its whole load."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pgversus.answers.answer import OTHER_ORDER, OTHER_ROWS, Answer, StudyAnswer, Unanswered
+from pgversus.answers.plans import ComparedPlans, changed_plans
+from pgversus.stats.confidence import UNBOUNDED, Interval, Verdict
+from pgversus.stats.moderation import ModeratedEstimate, moderated, selected
+from pgversus.study.study import ApplicationStatement
+
+
+class Finding(StrEnum):
+    """What an upgrade does to a statement, the most important first."""
+
+    OTHER_ROWS = "different rows"
+    FAILS = "fails"
+    SLOWER = "slower"
+    """Confirmed in fresh blocks, like FASTER."""
+    LIKELY_SLOWER = "likely slower"
+    """Found by the screening and not confirmed, like LIKELY_FASTER."""
+    CHANGED_PLAN = "changed plan"
+    """Another plan without a difference in speed that was found."""
+    NOT_MEASURED = "not measured"
+    NO_DIFFERENCE = "no difference found"
+    """The interval says how large a difference may be."""
+    EQUIVALENT = "equivalent"
+    """Confirmed in fresh blocks: the difference is smaller than the margin."""
+    LIKELY_FASTER = "likely faster"
+    FASTER = "faster"
+
+
+NEEDS_ATTENTION = (Finding.OTHER_ROWS, Finding.FAILS, Finding.SLOWER, Finding.LIKELY_SLOWER)
+OPEN = (Finding.LIKELY_SLOWER, Finding.LIKELY_FASTER, Finding.NOT_MEASURED)
+_OF_VERDICT = {
+    Verdict.SLOWER: Finding.SLOWER,
+    Verdict.FASTER: Finding.FASTER,
+    Verdict.EQUIVALENT: Finding.EQUIVALENT,
+    Verdict.INVALID: Finding.FAILS,
+}
+_WITHOUT_DIFFERENCE = frozenset({Finding.NO_DIFFERENCE, Finding.EQUIVALENT})
+_WIDEST = 5.0
+"""Half width of a log ratio from which an interval says nothing about the load: a factor of 150 to each side."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogRatio:
+    """A log ratio of throughput with its interval."""
+
+    point: float
+    interval: Interval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatementFinding:
+    """What an upgrade to one target does to one statement."""
+
+    statement: ApplicationStatement
+    finding: Finding
+    share: float | None
+    """Of the total time of all statements; None if the sources have no times."""
+    log_ratio: LogRatio | None = None
+    """Target / source in throughput; None if it was not measured."""
+    changed: tuple[ComparedPlans, ...] = ()
+    """Its plans that changed."""
+    failure: str = ""
+    """Why it was not measured; empty if it was."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadChange:
+    """The total time of the application on the target, divided by that on the source, over the statements measured."""
+
+    ratio: float
+    low: float
+    high: float
+    """Bounds that hold jointly for all statements."""
+    share: float
+    """Share of the total time that the statements measured have."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpgradeAnswer:
+    """The answer for one target."""
+
+    source: str
+    target: str
+    findings: tuple[StatementFinding, ...]
+    """The most important first, then by share."""
+    load: LoadChange | None
+    """None without times in the sources, or without a measured statement."""
+
+    def having(self, *findings: Finding) -> tuple[StatementFinding, ...]:
+        """Return the statements with one of these findings."""
+        return tuple(one for one in self.findings if one.finding in findings)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Screened:
+    """A statement in the screening, on one target."""
+
+    answer: Answer
+    target: int
+    estimate: ModeratedEstimate | None
+    """None with fewer than two blocks."""
+    is_selected: bool
+    """Whether it is to be confirmed."""
+
+
+def contexts_to_confirm(answer: StudyAnswer) -> list[int]:
+    """Return the contexts of a screening that differ on any target, in order."""
+    screened = _screened(answer.answers)
+    return sorted({number for (number, _), one in screened.items() if one.is_selected})
+
+
+def upgrade_answers(answer: StudyAnswer) -> list[UpgradeAnswer]:
+    """Return an answer for each target; empty if nothing was measured."""
+    if not answer.answers:
+        return []
+    screened = _screened(answer.answers)
+    confirmed = {one.context.label: one for one in answer.confirmation.answers} if answer.confirmation else {}
+    missing = {one.context.number: one for one in answer.unanswered}
+    total_s = math.fsum(one.seconds for one in answer.study.statements)
+    first = answer.answers[0].comparison
+    found = []
+    for target in first.contenders:
+        findings = []
+        for statement in answer.study.statements:
+            share = statement.seconds / total_s if total_s else None
+            number = statement.context
+            if number in missing:
+                findings.append(_not_measured(statement, share, missing[number]))
+            elif number is not None:
+                one = screened[number, target.index]
+                again = confirmed.get(one.answer.context.label)
+                findings.append(_measured(statement, share, one, again, ratios=len(screened)))
+        order = list(Finding)
+        findings.sort(key=lambda one: (order.index(one.finding), -(one.share or 0.0)))
+        found.append(
+            UpgradeAnswer(
+                source=first.baseline.label,
+                target=target.label,
+                findings=tuple(findings),
+                load=_load_change(findings),
+            )
+        )
+    return found
+
+
+def _screened(answers: Sequence[Answer]) -> Mapping[tuple[int, int], _Screened]:
+    """Return every statement on every target, by number of its context and index of its arm."""
+    all_results = [(answer, result) for answer in answers for result in answer.analysis.results]
+    known = [
+        (answer.context.number, result.contender, result.log_ratio)
+        for answer, result in all_results
+        if result.verdict is not Verdict.INVALID
+        and result.log_ratio is not None
+        and math.isfinite(result.log_ratio.standard_error)
+    ]
+    estimates = moderated([estimate for _, _, estimate in known])
+    places = [(number, contender) for number, contender, _ in known]
+    by_place = dict(zip(places, zip(estimates, selected(estimates), strict=True), strict=True))
+    found = {}
+    for answer, result in all_results:
+        place = answer.context.number, result.contender
+        estimate, is_selected = by_place.get(place, (None, False))
+        found[place] = _Screened(answer=answer, target=result.contender, estimate=estimate, is_selected=is_selected)
+    return found
+
+
+def _measured(
+    statement: ApplicationStatement, share: float | None, screened: _Screened, confirmed: Answer | None, *, ratios: int
+) -> StatementFinding:
+    """Return the finding on a statement. confirmed: its confirmation, if any. ratios: number of all ratios."""
+    answer, target = screened.answer, screened.target
+    plans = answer.plans()
+    changed = () if plans is None else tuple(changed_plans(plans.of(answer.comparison.arms[target].label)))
+    finding = _finding(screened, confirmed, has_changed=bool(changed))
+    return StatementFinding(
+        statement=statement,
+        finding=finding,
+        share=share,
+        log_ratio=_log_ratio(screened, confirmed, ratios),
+        changed=changed,
+        failure=_first_failure(answer, target) if finding is Finding.FAILS else "",
+    )
+
+
+def _finding(screened: _Screened, confirmed: Answer | None, *, has_changed: bool) -> Finding:
+    answer, target = screened.answer, screened.target
+    if any(one.slug in (OTHER_ROWS, OTHER_ORDER) for one in answer.caveats_of(target)):
+        return Finding.OTHER_ROWS
+    if answer.analysis.result_of(target).verdict is Verdict.INVALID:
+        return Finding.FAILS
+    verdict = Verdict.UNDECIDED if confirmed is None else confirmed.analysis.result_of(target).verdict
+    found = _OF_VERDICT.get(verdict) or _of_screening(screened)
+    return Finding.CHANGED_PLAN if has_changed and found in _WITHOUT_DIFFERENCE else found
+
+
+def _of_screening(screened: _Screened) -> Finding:
+    if screened.estimate is None:
+        return Finding.NOT_MEASURED
+    if screened.is_selected:
+        return Finding.LIKELY_SLOWER if screened.estimate.point < 0 else Finding.LIKELY_FASTER
+    return Finding.NO_DIFFERENCE
+
+
+def _log_ratio(screened: _Screened, confirmed: Answer | None, ratios: int) -> LogRatio | None:
+    """Return the ratio of the confirmation where it has an interval, otherwise that of the screening."""
+    if confirmed is not None:
+        result = confirmed.analysis.result_of(screened.target)
+        if result.log_ratio is not None and result.interval != UNBOUNDED:
+            return LogRatio(point=result.log_ratio.point, interval=result.interval)
+    if screened.estimate is None:
+        return None
+    return LogRatio(point=screened.estimate.point, interval=screened.estimate.interval(ratios))
+
+
+def _first_failure(answer: Answer, target: int) -> str:
+    failures = (one.message for block in answer.blocks for one in block.failures if one.arm in (0, target))
+    return next(failures, "")
+
+
+def _not_measured(statement: ApplicationStatement, share: float | None, missing: Unanswered) -> StatementFinding:
+    return StatementFinding(
+        statement=statement,
+        finding=Finding.FAILS if missing.failed else Finding.NOT_MEASURED,
+        share=share,
+        failure=missing.failure or "",
+    )
+
+
+def _load_change(findings: Sequence[StatementFinding]) -> LoadChange | None:
+    """Return the change of the total time. The time of a statement is the inverse of its throughput."""
+    measured = list(_weighted_ratios(findings))
+    share = math.fsum(weight for weight, _ in measured)
+    if not share:
+        return None
+
+    def mean(log_times: Iterator[tuple[float, float]]) -> float:
+        return math.fsum(weight * math.exp(log_time) for weight, log_time in log_times) / share
+
+    return LoadChange(
+        ratio=mean((weight, -one.point) for weight, one in measured),
+        low=mean((weight, -one.interval.high) for weight, one in measured),
+        high=mean((weight, -one.interval.low) for weight, one in measured),
+        share=share,
+    )
+
+
+def _weighted_ratios(findings: Sequence[StatementFinding]) -> Iterator[tuple[float, LogRatio]]:
+    """Yield the share and the ratio of each statement whose ratio is known at all."""
+    for one in findings:
+        if one.share and one.log_ratio is not None and one.log_ratio.interval.half_width < _WIDEST:
+            yield one.share, one.log_ratio

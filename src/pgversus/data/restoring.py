@@ -1,0 +1,156 @@
+"""Restoring a dump: what a server does not accept is reported object by object, and the rest is restored.
+
+Owners, privileges, tablespaces, publications and subscriptions are left out of archives. A dump in plain text names
+roles, which are created without the right to log in.
+"""
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import IO
+
+from pgversus.data.dumps import check_unchanged
+from pgversus.errors import DatasetError
+from pgversus.host.commands import Finished, may_read, run
+from pgversus.postgres import catalog
+from pgversus.postgres.client import Client
+from pgversus.postgres.session import Target, connect
+from pgversus.records.preparation import RestoreProblem
+from pgversus.study.dataset import Dump, DumpFormat
+
+_LEFT_OUT = (
+    *("--no-owner", "--no-privileges", "--no-tablespaces"),
+    *("--no-publications", "--no-subscriptions", "--no-security-labels"),
+)
+_ROLE = re.compile(
+    r'^(?:ALTER .* OWNER TO|GRANT .* TO|REVOKE .* FROM|ALTER DEFAULT PRIVILEGES FOR ROLE) ("(?:[^"]|"")+"|\w+)\b'
+)
+_CONNECT = re.compile(r"^\\c(?:onnect)?\b")
+_ENTRY = re.compile(r"^pg_restore: from TOC entry \d+; \d+ \d+ (.+)$")
+_ERROR = re.compile(r"^pg_restore: error: (?:could not execute query: )?(?:ERROR: +)?(.*)$")
+_PLAIN_ERROR = re.compile(r"^psql:.*?:(\d+): (?:ERROR|error): +(.*)$")
+_DONE = re.compile(r"^pg_restore: warning: errors ignored on restore: \d+$", re.MULTILINE)
+_UNKNOWN_SETTING = "unrecognized configuration parameter"
+_NOT_THE_DUMP = frozenset({"", "public", "postgres"})
+"""Roles that are there, or none."""
+_MOST_REPORTED = 100
+
+
+def restore(dump: Dump, target: Target, client: Client, label: str) -> tuple[RestoreProblem, ...]:
+    """Restore a dump into an empty database; return what the server did not accept, at most a hundred items.
+
+    DatasetError if the dump has changed, cannot be read, or cannot be restored as a whole.
+    label: of the arm, for messages.
+    """
+    check_unchanged(dump)
+    place = Path(dump.path)
+    is_readable = may_read(client.user, place)
+    if not is_readable and dump.format is DumpFormat.DIRECTORY:
+        raise _not_readable(dump, client)
+    if dump.format is DumpFormat.PLAIN:
+        _create_roles(place, target)
+    # A program of another user may read what we have opened.
+    opened: AbstractContextManager[int | IO[bytes]] = (
+        nullcontext(subprocess.DEVNULL) if is_readable else place.open("rb")
+    )
+    with opened as stdin:
+        finished = run(
+            _arguments(dump, target, client, is_stream=not is_readable),
+            environment=client.environment(target),
+            stdin=stdin,
+            user=client.user,
+            ends_with_us=True,
+            is_abridged=True,
+        )
+    problems = tuple(_problems(finished.stderr))[:_MOST_REPORTED]
+    if not _is_complete(dump, finished):
+        raise _failed(dump, label, finished, client)
+    return problems
+
+
+def _create_roles(place: Path, target: Target) -> None:
+    """Create the roles that a plain-text dump names; DatasetError for a dump of several databases."""
+    with place.open(encoding="utf-8", errors="replace") as lines:
+        roles = set[str]()
+        for line in lines:
+            if _CONNECT.match(line):
+                raise _several_databases(place)
+            if match := _ROLE.match(line):
+                name = match[1]
+                roles.add(name[1:-1].replace('""', '"') if name.startswith('"') else name.lower())
+    with connect(target) as connection:
+        for name in sorted(roles - _NOT_THE_DUMP):
+            catalog.create_role(connection, name)
+
+
+def _arguments(dump: Dump, target: Target, client: Client, *, is_stream: bool) -> list[str]:
+    """Return the command that restores a dump. is_stream: whether it comes from standard input."""
+    if dump.format is DumpFormat.PLAIN:
+        return [str(client.psql), "-X", "-q", "-d", target.conninfo, "-f", "-" if is_stream else dump.path]
+    # In parallel where the format allows it.
+    can_seek = not is_stream and dump.format is not DumpFormat.TAR
+    jobs = ["--jobs", str(len(os.sched_getaffinity(0)))] if can_seek else []
+    return [str(client.pg_restore), *_LEFT_OUT, *jobs, "-d", target.conninfo, *([] if is_stream else [dump.path])]
+
+
+def _is_complete(dump: Dump, finished: Finished) -> bool:
+    """Return whether the whole dump was processed, with or without errors."""
+    if finished.succeeded or dump.format is DumpFormat.PLAIN:
+        return finished.succeeded
+    return _DONE.search(finished.stderr) is not None
+
+
+def _problems(stderr: str) -> Iterator[RestoreProblem]:
+    """Yield the errors that pg_restore or psql reported and ignored."""
+    entry = ""
+    for line in stderr.splitlines():
+        if found := _ENTRY.match(line):
+            # The last word is the owner.
+            entry = found[1].rpartition(" ")[0]
+        elif found := _ERROR.match(line):
+            yield _problem(entry or "settings", found[1])
+        elif found := _PLAIN_ERROR.match(line):
+            yield _problem(f"line {found[1]}", found[2])
+
+
+def _problem(item: str, message: str) -> RestoreProblem:
+    return RestoreProblem(item=item, message=message, is_setting=message.startswith(_UNKNOWN_SETTING))
+
+
+def _failed(dump: Dump, label: str, finished: Finished, client: Client) -> DatasetError:
+    words = finished.stderr.strip() or f"exit code {finished.exit_code}"
+    return DatasetError(
+        "the dump could not be restored",
+        slug="dataset-load-failed",
+        where=f"{dump.path}, on {label}",
+        found=words,
+        expected=f"a dump that pg_restore and psql {client.version} can read",
+        to_do=client.user.run_as_hint(words)
+        or "try pg_restore --list on it; dump it again in the custom format with gzip or no compression",
+    )
+
+
+def _not_readable(dump: Dump, client: Client) -> DatasetError:
+    return DatasetError(
+        "the directory of the dump cannot be read by pg_restore",
+        slug="dataset-not-readable",
+        where=dump.path,
+        found=f'pg_restore runs as user "{client.user.name}", who cannot read it',
+        expected="a directory that this user can read",
+        to_do="move it to where this user can read it (o+r, and o+x for all parent directories), or use --run-as USER "
+        "to specify a user who can read it",
+    )
+
+
+def _several_databases(place: Path) -> DatasetError:
+    return DatasetError(
+        "the dump connects to a database of its own",
+        slug="dataset-load-failed",
+        where=str(place),
+        found="the command \\connect",
+        expected="a dump of one database, without --create",
+        to_do="pg_dump -Fc -f app.dump DATABASE",
+    )

@@ -1,0 +1,182 @@
+"""The answer of an upgrade check in words: one sentence for each target, coverage, and a row for each statement."""
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from pgversus.answers.answer import StudyAnswer
+from pgversus.answers.upgrade import (
+    NEEDS_ATTENTION,
+    Finding,
+    LoadChange,
+    LogRatio,
+    StatementFinding,
+    UpgradeAnswer,
+    upgrade_answers,
+)
+from pgversus.report.sentences import interval_heading
+from pgversus.stats.confidence import ratio_bounds
+from pgversus.study.study import ApplicationStatement
+from pgversus.text.redaction import visible
+from pgversus.text.translation import N_, _, listed, ngettext, together, translate_stored
+from pgversus.text.units import RatioTexts, change, percent, ratio_texts, shows_factors
+
+_FINDINGS = {
+    Finding.OTHER_ROWS: N_("different rows"),
+    Finding.FAILS: N_("fails"),
+    Finding.SLOWER: N_("slower"),
+    Finding.LIKELY_SLOWER: N_("likely slower"),
+    Finding.CHANGED_PLAN: N_("changed plan"),
+    Finding.NOT_MEASURED: N_("not measured"),
+    Finding.NO_DIFFERENCE: N_("no difference found"),
+    Finding.EQUIVALENT: N_("equivalent"),
+    Finding.LIKELY_FASTER: N_("likely faster"),
+    Finding.FASTER: N_("faster"),
+}
+_CLAIMS = frozenset({Finding.SLOWER, Finding.LIKELY_SLOWER, Finding.FASTER, Finding.LIKELY_FASTER})
+_LONGEST = 60
+_ERROR = re.compile(r"ERROR: +(.*)")
+
+
+def upgrade_sentences(answer: StudyAnswer) -> list[str]:
+    """Return the answer for each target, then how much of the load was executed and why the rest was not."""
+    targets = [_target_sentence(one) for one in upgrade_answers(answer)]
+    return [*targets, *([_coverage(answer.study.statements)] if answer.study.statements else [])]
+
+
+def finding_heads() -> list[str]:
+    """Return the headings of the columns of finding_rows(), in the current language."""
+    return [_("share"), _("finding"), _("tps"), interval_heading(), _("plan"), _("statement")]
+
+
+def finding_rows(upgrade: UpgradeAnswer) -> Iterator[tuple[str, ...]]:
+    """Yield the cells of each statement, the most important first. Empty ratios are not known."""
+    as_factors = any(_is_large(one.log_ratio) for one in upgrade.findings)
+    for one in upgrade.findings:
+        shown = _ratio(one.log_ratio, as_factors=as_factors)
+        yield (
+            "" if one.share is None else percent(one.share),
+            _(_FINDINGS[one.finding]),
+            shown.value if one.finding in _CLAIMS else "",
+            shown.interval,
+            _("changed") if one.changed else "",
+            visible(together(_described(one.statement), one.failure and f"({_first_error(one.failure)})")),
+        )
+
+
+def upgrade_document(answer: StudyAnswer) -> list[dict[str, Any]]:
+    """Return the answer for each target as lists, dicts and numbers; shares and ratios as fractions."""
+    return [
+        {
+            "source": one.source,
+            "target": one.target,
+            "load": None if one.load is None else asdict(one.load),
+            "statements": [_document(found) for found in one.findings],
+            "left_out": [asdict(left) for left in answer.study.statements if left.context is None],
+        }
+        for one in upgrade_answers(answer)
+    ]
+
+
+def _is_large(log_ratio: LogRatio | None) -> bool:
+    """Return whether a claimed ratio is easier to read as a factor."""
+    return log_ratio is not None and shows_factors(math.exp(log_ratio.point), None)
+
+
+def _ratio(log_ratio: LogRatio | None, *, as_factors: bool) -> RatioTexts:
+    if log_ratio is None:
+        return RatioTexts("", "", "")
+    return ratio_texts(math.exp(log_ratio.point), *ratio_bounds(log_ratio.interval), as_factors=as_factors)
+
+
+def _target_sentence(upgrade: UpgradeAnswer) -> str:
+    attention = upgrade.having(*NEEDS_ATTENTION)
+    counts = [
+        _("{count} {finding}", count=len(upgrade.having(kind)), finding=_(_FINDINGS[kind]))
+        for kind in NEEDS_ATTENTION
+        if upgrade.having(kind)
+    ]
+    needs = (
+        ngettext(
+            "{number} statement needs attention ({counts}).",
+            "{number} statements need attention ({counts}).",
+            len(attention),
+            counts=listed(counts),
+        )
+        if attention
+        else _("No statement needs attention.")
+    )
+    return together(_load_sentence(upgrade.load, source=upgrade.source, target=upgrade.target), needs)
+
+
+def _load_sentence(load: LoadChange | None, **names: str) -> str:
+    """Return how the total time of the application changes."""
+    if load is None:
+        return _("{target} compared with {source}.", **names)
+    bounds = {"low": change(load.low), "high": change(load.high)}
+    return _(
+        "Total execution time on {target}: {change} compared with {source} (between {low} and {high}).",
+        change=change(load.ratio),
+        **bounds,
+        **names,
+    )
+
+
+def _coverage(statements: Sequence[ApplicationStatement]) -> str:
+    """Return which share of the load was executed, and the reasons for the rest."""
+    total_s = math.fsum(one.seconds for one in statements)
+    executed = [one for one in statements if one.context is not None]
+    left_out = [one for one in statements if one.context is None]
+    text = ngettext(
+        "{executed} of {number} statement was executed",
+        "{executed} of {number} statements were executed",
+        len(statements),
+        executed=len(executed),
+    )
+    if total_s:
+        text = _("{executed}, {share} of the load", executed=text, share=_share(executed, total_s))
+    reasons = listed(_reasons(left_out, total_s))
+    return _("{executed}. Left out: {reasons}.", executed=text, reasons=reasons) if reasons else f"{text}."
+
+
+def _reasons(statements: Sequence[ApplicationStatement], total_s: float) -> Iterator[str]:
+    """Yield each reason why statements are left out, with their number and share."""
+    for reason in dict.fromkeys(one.obstacle for one in statements):
+        those = [one for one in statements if one.obstacle == reason]
+        text = ngettext("{number} statement", "{number} statements", len(those))
+        if total_s:
+            text = _("{first}, {second}", first=text, second=_share(those, total_s))
+        yield _("{statements} ({reason})", statements=text, reason=translate_stored(reason))
+
+
+def _share(statements: Sequence[ApplicationStatement], total_s: float) -> str:
+    return percent(math.fsum(one.seconds for one in statements) / total_s)
+
+
+def _first_error(failure: str) -> str:
+    """Return the server's message in a failure, if there is one, otherwise its first line."""
+    message = _ERROR.search(failure)
+    return message[1] if message else failure.partition("\n")[0]
+
+
+def _described(statement: ApplicationStatement) -> str:
+    """Return the name and the beginning of the text of a statement, on one line."""
+    text = " ".join(statement.text.split())
+    return f"{statement.name}: {text if len(text) <= _LONGEST else f'{text[: _LONGEST - 3]}...'}"
+
+
+def _document(found: StatementFinding) -> dict[str, Any]:
+    ratio = found.log_ratio
+    low, high = (None, None) if ratio is None else ratio_bounds(ratio.interval)
+    return {
+        "statement": asdict(found.statement),
+        "finding": found.finding.value,
+        "share": found.share,
+        "ratio": None if ratio is None else math.exp(ratio.point),
+        "low": low,
+        "high": high,
+        "has_changed_plan": bool(found.changed),
+        "failure": found.failure or None,
+    }

@@ -1,0 +1,172 @@
+"""The statements of an application, each as a script of pgbench and a context of an upgrade check.
+
+A check has two studies. Screening runs the same few blocks of every statement. What differs there is measured again in
+the fresh blocks of the confirmation, under the usual rule, before anything is said about it.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import accumulate
+
+from pgversus.errors import StudyError
+from pgversus.statements.literals import with_literals
+from pgversus.statements.statement import RecordedStatement, Sample, StatementKind
+from pgversus.study.comparison import Arm, Comparison, unique_labels
+from pgversus.study.design import Design
+from pgversus.study.study import ApplicationStatement, Context, Study, StudyKind
+from pgversus.study.workload import PgbenchWorkload, Script
+from pgversus.text.sql import quoted_parts
+from pgversus.text.translation import N_
+
+_SCREENING_BLOCKS, _SCREENING_ROUNDS = 6, 2
+# One quad of windows for each start. Six starts tell apart what is typical for all statements together.
+FACTOR = "statement"
+"""The factor whose levels are the statements."""
+_TOO_SMALL = N_("smaller than the coverage requires")
+_TABLE = re.compile(r"\b(?:FROM|INTO|UPDATE|JOIN)\s+(?:ONLY\s+)?((?:\w+\.)?\w+)", re.IGNORECASE)
+_VARIABLE = re.compile(r"(?<!:):(?=\w)")
+"""What pgbench would read as a variable; a cast has two colons."""
+
+
+def contexts_of(
+    statements: Sequence[RecordedStatement],
+    load: PgbenchWorkload,
+    arms: Sequence[Arm],
+    *,
+    factors: tuple[str, ...],
+    design: Design,
+    coverage: float = 1.0,
+) -> tuple[tuple[Context, ...], tuple[ApplicationStatement, ...]]:
+    """Return a context for each statement that can be executed, and what the study knows of every statement.
+
+    The contexts have the design of a screening.
+    statements: largest total time first. load: runs each statement; its scripts are replaced. arms: likewise.
+    design: for what is confirmed. coverage: share of the total time from which the smaller statements are left out.
+    StudyError if no statement can be executed.
+    """
+    contexts: list[Context] = []
+    known: list[ApplicationStatement] = []
+    obstacles = _obstacles(statements, coverage)
+    for name, one, obstacle in zip(_names(statements), statements, obstacles, strict=True):
+        if not obstacle:
+            script = Script(name=f"{name}.sql", text=script_text(one))
+            own_load = replace(load, scripts=(script,))
+            of_statement = tuple(replace(arm, workload=own_load) for arm in arms)
+            comparison = Comparison(arms=of_statement, factors=factors, design=screening(design))
+            contexts.append(Context(number=len(contexts) + 1, levels=((FACTOR, name),), comparison=comparison))
+        known.append(
+            ApplicationStatement(
+                name=name,
+                text=one.text,
+                context=None if obstacle else len(contexts),
+                calls=one.calls,
+                seconds=one.seconds,
+                obstacle=obstacle,
+            )
+        )
+    if not contexts:
+        raise _nothing_to_execute(statements)
+    return tuple(contexts), tuple(known)
+
+
+def confirmation_study(study: Study, numbers: Sequence[int]) -> Study:
+    """Return the study that measures contexts of a screening again. numbers: of these, in order, at least one."""
+    by_number = {one.number: one for one in study.contexts}
+    contexts = []
+    for place, number in enumerate(numbers, start=1):
+        context = by_number[number]
+        comparison = replace(context.comparison, design=confirmation(context.comparison.design))
+        contexts.append(replace(context, number=place, comparison=comparison))
+    return replace(
+        study,
+        name=f"{study.name}: confirmation",
+        title=f"Confirmation of {study.name}",
+        contexts=tuple(contexts),
+        kind=StudyKind.STUDY,
+        statements=(),
+    )
+
+
+def screening(design: Design) -> Design:
+    """Return the design of the first pass over all statements: a fixed number of blocks, each of one quad."""
+    return replace(design, fixed_blocks=_SCREENING_BLOCKS, rounds=_SCREENING_ROUNDS, rounds_are_given=True)
+
+
+def confirmation(design: Design) -> Design:
+    """Return the usual design, with the margin, the budget and the seed of a screening."""
+    return replace(design, fixed_blocks=None, rounds=Design().rounds, rounds_are_given=False)
+
+
+def script_text(statement: RecordedStatement) -> str:
+    """Return the script that executes a statement with values of the application; one that writes is rolled back."""
+    sample = _typical(statement.samples) or Sample(text=statement.text)
+    sql = pgbench_text(with_literals(sample.text, sample.values)).strip().rstrip("; \n\t")
+    return f"BEGIN;\n{sql};\nROLLBACK;\n" if statement.kind is StatementKind.WRITES else f"{sql};\n"
+
+
+def pgbench_text(sql: str) -> str:
+    """Return SQL of the same meaning in which pgbench finds no variables: it looks for them even inside of strings."""
+    pieces, done = [], 0
+    for begin, end in quoted_parts(sql):
+        pieces += [_VARIABLE.sub(": ", sql[done:begin]), _quoted_text(sql[begin:end])]
+        done = end
+    return "".join([*pieces, _VARIABLE.sub(": ", sql[done:])])
+
+
+def _quoted_text(part: str) -> str:
+    """Return a string, a quoted name or a comment without a colon that begins a variable of pgbench."""
+    if part.startswith(("--", "/*")):
+        return " "
+    if not _VARIABLE.search(part):
+        return part
+    if part[0] in "eE":
+        return _VARIABLE.sub(r"\\x3A", part)
+    if part.startswith("$"):
+        tag = part[: part.index("$", 1) + 1]
+        return _escape_string(part[len(tag) : -len(tag)])
+    return _escape_string(part[1:-1].replace("''", "'")) if part.startswith("'") else part
+
+
+def _escape_string(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace("'", "''")
+    return " E'" + re.sub(_VARIABLE, r"\\x3A", escaped) + "'"
+
+
+def _obstacles(statements: Sequence[RecordedStatement], coverage: float) -> list[str]:
+    """Return why each statement is left out; empty texts for those that are executed."""
+    total_s = math.fsum(one.seconds for one in statements)
+    before = accumulate((one.seconds for one in statements), initial=0.0)
+    return [
+        one.obstacle or (_TOO_SMALL if total_s and before_s >= coverage * total_s else "")
+        for one, before_s in zip(statements, before, strict=False)
+    ]
+
+
+def _typical(samples: Sequence[Sample]) -> Sample | None:
+    """Return the median execution."""
+    return samples[(len(samples) - 1) // 2] if samples else None
+
+
+def _names(statements: Iterable[RecordedStatement]) -> list[str]:
+    """Return a name for each statement: its own, or its number with the first table that it names."""
+    return unique_labels([one.name or _numbered(number, one) for number, one in enumerate(statements, start=1)])
+
+
+def _numbered(number: int, statement: RecordedStatement) -> str:
+    table = _TABLE.search(statement.text)
+    return f"{number}-{table[1]}" if table else str(number)
+
+
+def _nothing_to_execute(statements: Sequence[RecordedStatement]) -> StudyError:
+    reasons = dict.fromkeys(one.obstacle for one in statements)
+    return StudyError(
+        "no statement can be executed",
+        slug="study-no-statement",
+        where="--statements",
+        found="; ".join(reasons) or "no statements",
+        expected="at least one SELECT, INSERT, UPDATE, DELETE or MERGE whose values are known",
+        to_do="add a log with durations and parameters (log_min_duration_statement), or a directory of .sql files: "
+        "pgversus statements FILE shows what is known",
+    )

@@ -1,0 +1,110 @@
+"""Dumps in every format are restored; what a server does not accept is reported, and the rest is there."""
+
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from pgversus.data.dumps import dump_at
+from pgversus.data.restoring import restore
+from pgversus.errors import DatasetError
+from pgversus.host.identity import server_user
+from pgversus.postgres.client import Client, fixed_client
+from pgversus.postgres.server import Server
+from pgversus.study.dataset import DumpFormat
+from tests.live.conftest import CommandLine, own_server
+
+SCHEMA = """
+CREATE ROLE app;
+CREATE TABLE t (id int PRIMARY KEY, name text);
+INSERT INTO t SELECT n, 'name ' || n FROM generate_series(1, 1000) AS n;
+ALTER TABLE t OWNER TO app;
+CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1';
+CREATE VIEW v AS SELECT f(), count(*) FROM t;
+"""
+
+
+@pytest.fixture(scope="module")
+def client() -> Client:
+    return fixed_client(server_user())
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    """A server of 16 with a database `app`; pg_dump is newer and writes a setting that 16 does not know."""
+    with own_server("16.12") as server:
+        server.start()
+        with psycopg.connect(server.target.conninfo, autocommit=True) as connection:
+            connection.execute("CREATE DATABASE app")
+        with psycopg.connect(server.target.conninfo, dbname="app", autocommit=True) as connection:
+            connection.execute(SCHEMA)
+        yield server
+
+
+def dumped(form: DumpFormat, server: Server, client: Client, folder: Path) -> Path:
+    path = folder / form.value
+    letter = {"custom": "c", "directory": "d", "tar": "t", "plain": "p"}[form.value]
+    command = [str(client.psql.with_name("pg_dump")), f"-F{letter}", "-f", str(path)]
+    conninfo = psycopg.conninfo.make_conninfo(server.target.conninfo, dbname="app")
+    subprocess.run([*command, "-d", conninfo], check=True)
+    return path
+
+
+def restored(path: Path, server: Server, client: Client, database: str) -> tuple[list[str], list[tuple[object, ...]]]:
+    """Restore into a new database; return the items that were not accepted, and the row of the view."""
+    with psycopg.connect(server.target.conninfo, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {database} TEMPLATE template0")
+    conninfo = psycopg.conninfo.make_conninfo(server.target.conninfo, dbname=database)
+    problems = restore(dump_at(str(path), "--restore"), replace(server.target, conninfo=conninfo), client, "16.12")
+    with psycopg.connect(conninfo) as connection:
+        rows = connection.execute("SELECT * FROM v").fetchall()
+    assert all("transaction_timeout" in one.message for one in problems if one.is_setting)
+    return [one.item for one in problems if not one.is_setting], list(rows)
+
+
+@pytest.mark.parametrize("form", list(DumpFormat))
+def test_a_dump_of_every_format_is_restored(form: DumpFormat, server: Server, client: Client) -> None:
+    with tempfile.TemporaryDirectory(prefix="pgversus-dump-", dir="/tmp") as folder:
+        Path(folder).chmod(0o755)
+        path = dumped(form, server, client, Path(folder))
+        path.chmod(0o755)
+        found = restored(path, server, client, f"from_{form.value}")
+    assert found == ([], [(1, 1000)])
+
+
+@pytest.mark.parametrize("form", [DumpFormat.CUSTOM, DumpFormat.PLAIN])
+def test_a_dump_that_only_its_owner_can_read_is_restored(
+    form: DumpFormat, server: Server, client: Client, tmp_path: Path
+) -> None:
+    path = dumped(form, server, client, tmp_path)
+    path.chmod(0o600)
+    assert restored(path, server, client, f"private_{form.value}") == ([], [(1, 1000)])
+
+
+def test_a_truncated_dump_is_an_error(server: Server, client: Client, tmp_path: Path) -> None:
+    path = dumped(DumpFormat.CUSTOM, server, client, tmp_path)
+    path.write_bytes(path.read_bytes()[:500])
+    with pytest.raises(DatasetError) as caught:
+        restored(path, server, client, "truncated")
+    assert caught.value.slug == "dataset-load-failed"
+
+
+def test_objects_that_a_server_rejects_are_caveats_of_the_comparison(
+    command_line: CommandLine, server: Server, client: Client, tmp_path: Path
+) -> None:
+    path = dumped(DumpFormat.PLAIN, server, client, tmp_path)
+    path.write_text(path.read_text().replace("CREATE VIEW", "CREATE EXTENSION nowhere;\nCREATE VIEW"))
+    script = command_line.write("lookup.sql", "SELECT name FROM t WHERE id = 7;\n")
+    ended = command_line.compare(
+        "16.12", "17.8", "--restore", str(path), "-f", script, "--blocks", "2", "--window", "50ms"
+    )
+    assert ended.code == 0, ended.stderr
+    slugs = [caveat["slug"] for caveat in ended.comparison["caveats"]]
+    assert slugs.count("not-restored") == 2
+    # Only 16 does not know the setting that pg_dump 18 wrote.
+    assert slugs.count("settings-not-restored") == 1
+    assert ended.comparison["dataset"]["restore"]["format"] == "plain"

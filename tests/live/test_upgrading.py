@@ -1,0 +1,118 @@
+"""An application is recorded on one server: its dump, its counters and its logs are all that an upgrade check needs."""
+
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from pgversus.host.identity import server_user
+from pgversus.postgres.client import fixed_client
+from tests.live.conftest import CommandLine, own_server
+
+SETTINGS = {
+    "logging_collector": "on",
+    "log_destination": "stderr,csvlog,jsonlog",
+    "log_filename": "server.log",
+    "shared_preload_libraries": "pg_stat_statements",
+    "pg_stat_statements.track": "top",
+}
+EXPORT = "COPY (SELECT * FROM pg_stat_statements) TO STDOUT CSV HEADER"
+LOAD = """\\set aid random(1, 100000)
+SELECT abalance FROM pgbench_accounts WHERE aid = :aid;
+UPDATE pgbench_accounts SET abalance = abalance + 1 WHERE aid = :aid;
+"""
+LOGS = ("server.log", "server.csv", "server.json")
+
+
+@dataclass
+class Recorded:
+    """The files of an application that ran two prepared statements and a report."""
+
+    dump: Path
+    counters: Path
+    logs: list[Path]
+
+
+@pytest.fixture(scope="module")
+def application(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
+    folder = tmp_path_factory.mktemp("application")
+    client = fixed_client(server_user())
+    with own_server("16.12", SETTINGS) as server:
+        server.start()
+        conninfo = server.target.conninfo
+        subprocess.run([client.pgbench, "-i", "-q", "-s", "1", conninfo], check=True, capture_output=True)
+        dump = folder / "app.dump"
+        subprocess.run([client.psql.with_name("pg_dump"), "-Fc", "-f", dump, conninfo], check=True)
+        with psycopg.connect(conninfo, autocommit=True) as connection:
+            connection.execute("CREATE EXTENSION pg_stat_statements")
+            # Of new sessions: what pg_dump has sent is no part of the application.
+            connection.execute("ALTER ROLE postgres SET log_min_duration_statement = 0")
+            connection.execute("SELECT pg_stat_statements_reset()")
+        (folder / "load.sql").write_text(LOAD)
+        load = [str(client.pgbench), "-n", "-M", "prepared", "-f", str(folder / "load.sql"), "-t", "30", conninfo]
+        subprocess.run(load, check=True, capture_output=True)
+        with psycopg.connect(conninfo, autocommit=True) as connection:
+            for branch in (1, 2):
+                connection.execute("SELECT count(*) FROM pgbench_accounts WHERE bid = %s", (branch,)).fetchall()
+            with connection.cursor().copy(EXPORT) as copied:
+                content = b"".join(bytes(chunk) for chunk in copied)
+        (folder / "statements.csv").write_bytes(content)
+        logs = []
+        for name in LOGS:
+            found = server.cluster.data_directory / "log" / name
+            (folder / name).write_bytes(found.read_bytes())
+            logs.append(folder / name)
+        yield Recorded(dump=dump, counters=folder / "statements.csv", logs=logs)
+
+
+def listed(command_line: CommandLine, *sources: Path) -> dict[str, dict[str, object]]:
+    """The statements on pgbench's tables that sources name, by fingerprint."""
+    ended = command_line.run("statements", *map(str, sources), "--json")
+    assert ended.code == 0, ended.stderr
+    statements = ended.document["statements"]
+    wanted = ("SELECT", "UPDATE", "INSERT")
+    return {
+        one["fingerprint"]: one
+        for one in statements
+        if "pgbench_" in one["text"] and one["text"].startswith(wanted) and one["calls"] < 1000
+    }
+
+
+def test_counters_and_all_forms_of_logs_name_the_same_statements(
+    command_line: CommandLine, application: Recorded
+) -> None:
+    counters = listed(command_line, application.counters)
+    assert {one["calls"] for one in counters.values()} == {30, 2}
+    assert {one["obstacle"] for one in counters.values()} == {"no values for its parameters"}
+    for log in application.logs:
+        found = listed(command_line, log)
+        assert counters.keys() <= found.keys()
+        for fingerprint, one in counters.items():
+            assert found[fingerprint]["calls"] == one["calls"], log.name
+            assert found[fingerprint]["obstacle"] == ""
+    both = listed(command_line, application.counters, application.logs[1])
+    assert {both[fingerprint]["obstacle"] for fingerprint in counters} == {""}
+
+
+def test_pgbenchs_own_load_is_checked_from_its_dump_and_records(
+    command_line: CommandLine, application: Recorded, tmp_path: Path
+) -> None:
+    arguments = ["upgrade-check", "16.12", "17.8", "--restore", str(application.dump), "--budget", "5s"]
+    sources = ["--statements", str(application.counters), "--statements", str(application.logs[1])]
+    results = str(tmp_path / "results")
+    ended = command_line.run(*arguments, *sources, "--results", results, "--no-plans", "--json")
+    assert ended.code == 0, ended.stderr
+    (upgrade,) = ended.document["upgrades"]
+    found = {one["statement"]["text"].split()[0]: one for one in upgrade["statements"]}
+    assert {"SELECT", "UPDATE"} <= found.keys()
+    assert {one["finding"] for one in upgrade["statements"]}.isdisjoint({"fails", "different rows", "not measured"})
+    assert all(one["low"] < one["ratio"] < one["high"] for one in upgrade["statements"])
+    # COMMIT, for example.
+    assert any(one["obstacle"].startswith("neither") for one in upgrade["left_out"])
+    report = command_line.run("report", results)
+    assert "from 16.12 to 17.8" in report.stdout
+    again = command_line.run(*arguments, *sources, "--results", results, "--no-plans", "--json")
+    assert again.document["upgrades"] == ended.document["upgrades"]

@@ -1,0 +1,63 @@
+import io
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from pgversus.data.dumps import check_unchanged, dump_at
+from pgversus.errors import DatasetError, StudyError
+from pgversus.study.dataset import DumpFormat
+
+PLAIN = b"--\n-- PostgreSQL database dump\n--\n\nSET statement_timeout = 0;\n"
+
+
+def test_formats_are_told_by_their_content(tmp_path: Path) -> None:
+    (tmp_path / "custom").write_bytes(b"PGDMP\x01\x10\x00")
+    (tmp_path / "plain").write_bytes(PLAIN)
+    directory = tmp_path / "directory"
+    directory.mkdir()
+    (directory / "toc.dat").write_bytes(b"PGDMP")
+    with tarfile.open(tmp_path / "tar", "w", format=tarfile.USTAR_FORMAT) as archive:
+        archive.addfile(tarfile.TarInfo("toc.dat"), io.BytesIO())
+    for form in DumpFormat:
+        assert dump_at(str(tmp_path / form.value), "--restore").format is form
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        (b"", "neither"),
+        (b"CREATE TABLE t ();", "neither"),
+        (b"\x1f\x8b\x08", "gzip"),
+        (b"\x28\xb5\x2f\xfd", "zstd"),
+        (b"--\n-- PostgreSQL database cluster dump\n--\n", "pg_dumpall"),
+    ],
+)
+def test_another_file_is_an_error(content: bytes, found: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(content)
+    with pytest.raises(StudyError) as caught:
+        dump_at(str(tmp_path / "file"), "--restore")
+    assert caught.value.slug == "study-no-dump"
+    assert found in caught.value.found
+
+
+@pytest.mark.parametrize("name", ["missing", "."])
+def test_a_missing_file_and_another_directory_are_errors(name: str, tmp_path: Path) -> None:
+    with pytest.raises(StudyError, match="not a dump"):
+        dump_at(str(tmp_path / name), "--restore")
+
+
+def test_a_changed_dump_is_another_dataset(tmp_path: Path) -> None:
+    file, directory = tmp_path / "plain", tmp_path / "directory"
+    file.write_bytes(PLAIN)
+    directory.mkdir()
+    (directory / "toc.dat").write_bytes(b"PGDMP")
+    dumps = [dump_at(str(path), "--restore") for path in (file, directory)]
+    for dump in dumps:
+        check_unchanged(dump)
+    file.write_bytes(PLAIN + b"\n")
+    (directory / "3001.dat").write_bytes(b"1\n")
+    for dump in dumps:
+        with pytest.raises(DatasetError) as caught:
+            check_unchanged(dump)
+        assert caught.value.slug == "dataset-changed"

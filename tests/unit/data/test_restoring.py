@@ -1,0 +1,39 @@
+from pgversus.data.restoring import _problems
+from pgversus.records.preparation import RestoreProblem
+
+ARCHIVE = """pg_restore: while INITIALIZING:
+pg_restore: error: could not execute query: ERROR:  unrecognized configuration parameter "transaction_timeout"
+Command was: SET transaction_timeout = 0;
+pg_restore: while PROCESSING TOC:
+pg_restore: from TOC entry 2; 3079 16399 EXTENSION postgis (no owner)
+pg_restore: error: could not execute query: ERROR:  could not open extension control file
+Command was: CREATE EXTENSION IF NOT EXISTS postgis WITH SCHEMA public;
+
+
+pg_restore: from TOC entry 3354; 0 16390 TABLE DATA t app
+pg_restore: error: COPY failed for table "t": ERROR:  relation "t" does not exist
+pg_restore: warning: errors ignored on restore: 3
+"""
+PLAIN = """psql:/tmp/app.sql:12: ERROR:  unrecognized configuration parameter "transaction_timeout"
+psql:<stdin>:40: ERROR:  type "geometry" does not exist
+LINE 3:     place geometry
+psql:/tmp/app.sql:51: NOTICE:  identifier will be truncated
+"""
+
+
+def test_ignored_errors_of_an_archive_are_read_with_their_objects() -> None:
+    assert list(_problems(ARCHIVE)) == [
+        RestoreProblem(
+            item="settings", message='unrecognized configuration parameter "transaction_timeout"', is_setting=True
+        ),
+        RestoreProblem(item="EXTENSION postgis", message="could not open extension control file", is_setting=False),
+        RestoreProblem(
+            item="TABLE DATA t",
+            message='COPY failed for table "t": ERROR:  relation "t" does not exist',
+            is_setting=False,
+        ),
+    ]
+
+
+def test_errors_of_a_plain_dump_are_read_with_their_lines() -> None:
+    assert [(one.item, one.is_setting) for one in _problems(PLAIN)] == [("line 12", True), ("line 40", False)]

@@ -1,0 +1,183 @@
+"""The answer of an upgrade check, from hand-made blocks: six of the screening, more of the confirmation."""
+
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from pgversus.answers.answer import OTHER_ROWS, Answer, Caveat, StudyAnswer, Unanswered
+from pgversus.answers.upgrade import Finding, UpgradeAnswer, contexts_to_confirm, upgrade_answers
+from pgversus.cli.answer import exit_code
+from pgversus.errors import ExitCode
+from pgversus.report.json_document import json_pieces, study_document
+from pgversus.report.study_answer import study_sentences
+from pgversus.report.summary import print_summary
+from pgversus.report.terminal import SafeConsole
+from pgversus.study.design import Design, StopReason
+from pgversus.study.study import ApplicationStatement, Context, StudyKind
+from tests.builders import answer, comparison, rate_block, study_answer
+from tests.unit.report import cases
+
+_NOISE = (0.02, -0.03, 0.01, 0.015, -0.025, 0.01)
+
+
+def screened(effect: float, turn: int = 0) -> Answer:
+    """Six blocks with a spread of 2 %, which is the same for all statements; `turn` changes their order."""
+    blocks = [rate_block(n, 1000.0, 1000.0 * effect * (1 + _NOISE[(n + turn) % 6])) for n in range(1, 7)]
+    return answer(blocks, comparison(design=Design(fixed_blocks=6, seed=7)), stopped=StopReason.BLOCKS)
+
+
+def check(
+    *answers: Answer,
+    seconds: tuple[float, ...],
+    confirmed: Mapping[int, Answer] | None = None,
+    failure: str = "",
+) -> StudyAnswer:
+    """An upgrade check of these answers, and of a statement without values.
+
+    confirmed: answers of the confirmation, by number of the statement. failure: why another statement fails.
+    """
+    left = Context(number=len(answers) + 1, levels=(), comparison=answers[0].comparison)
+    missing = [Unanswered(context=left, failure=failure, stopped=StopReason.DECIDED)] if failure else []
+    study = study_answer(answers, unanswered=missing)
+    statements = [
+        ApplicationStatement(
+            name=str(number), text=f"SELECT {number}", context=number, calls=10, seconds=time, obstacle=""
+        )
+        for number, time in enumerate(seconds, start=1)
+    ]
+    left_out = ApplicationStatement(
+        name="99", text="SELECT $1", context=None, calls=1, seconds=10.0, obstacle="no values for its parameters"
+    )
+    again = [
+        replace(one, context=replace(study.answers[number - 1].context, number=place))
+        for place, (number, one) in enumerate((confirmed or {}).items(), start=1)
+    ]
+    return replace(
+        study,
+        study=replace(study.study, kind=StudyKind.UPGRADE_CHECK, statements=(*statements, left_out)),
+        confirmation=replace(study_answer(again), answers=tuple(again)) if again else None,
+    )
+
+
+def only(study: StudyAnswer) -> UpgradeAnswer:
+    (upgrade,) = upgrade_answers(study)
+    return upgrade
+
+
+SAME = (screened(1.0), screened(1.001, 1), screened(0.999, 2), screened(1.0, 3))
+
+
+def test_what_differs_in_the_screening_is_to_be_confirmed() -> None:
+    assert contexts_to_confirm(check(*SAME, seconds=(1.0,) * 4)) == []
+    different = (screened(0.8), *SAME, screened(1.3))
+    assert contexts_to_confirm(check(*different, seconds=(1.0,) * 6)) == [1, 6]
+
+
+def test_findings_are_ordered_by_importance_then_share() -> None:
+    other_rows = replace(screened(1.0), caveats=(Caveat(slug=OTHER_ROWS, arm=1, values={}),))
+    study = check(
+        screened(0.8),
+        screened(0.7, 1),
+        other_rows,
+        *SAME,
+        screened(1.3, 2),
+        screened(1.4, 1),
+        seconds=(50.0, 10.0, 10.0, 5.0, 30.0, 10.0, 10.0, 10.0, 10.0, 5.0),
+        confirmed={2: cases.slower_by_half(), 9: cases.faster()},
+        failure="relation t does not exist",
+    )
+    upgrade = only(study)
+    found = [(one.finding, one.statement.name) for one in upgrade.findings]
+    assert found[:4] == [
+        (Finding.OTHER_ROWS, "3"),
+        (Finding.FAILS, "10"),
+        (Finding.SLOWER, "2"),
+        (Finding.LIKELY_SLOWER, "1"),
+    ]
+    assert [name for finding, name in found if finding is Finding.NO_DIFFERENCE] == ["5", "6", "7", "4"]
+    assert found[-2:] == [(Finding.LIKELY_FASTER, "8"), (Finding.FASTER, "9")]
+    assert upgrade.having(Finding.FAILS)[0].failure == "relation t does not exist"
+
+
+def test_a_confirmation_replaces_the_ratio_and_the_claim_of_the_screening() -> None:
+    study = check(screened(0.8), *SAME, seconds=(1.0,) * 5, confirmed={1: cases.equivalent()})
+    (found,) = only(study).having(Finding.EQUIVALENT)
+    assert found.log_ratio is not None
+    assert abs(found.log_ratio.point) < 0.01
+    study = check(screened(0.8), *SAME, seconds=(1.0,) * 5, confirmed={1: cases.undecided()})
+    assert [one.statement.name for one in only(study).having(Finding.LIKELY_SLOWER)] == ["1"]
+
+
+def test_the_load_changes_by_the_times_weighted_with_their_shares() -> None:
+    study = check(screened(0.4), *SAME, seconds=(20.0, 70.0, 0.0, 0.0, 0.0), confirmed={1: cases.slower_by_half()})
+    load = only(study).load
+    assert load is not None
+    # 20 of 90 seconds take 2.5 times as long.
+    assert load.ratio == pytest.approx((20 / 0.4 + 70) / 90, rel=0.01)
+    assert load.low < load.ratio < load.high
+    assert load.share == pytest.approx(0.9)
+
+
+def test_the_sentences_name_what_needs_attention_and_the_coverage() -> None:
+    study = check(screened(0.4), *SAME, seconds=(20.0, 70.0, 0.0, 0.0, 0.0), confirmed={1: cases.slower_by_half()})
+    load, coverage = study_sentences(study)
+    assert load.startswith("Total execution time on 17.8: +33")
+    assert load.endswith("1 statement needs attention (1 slower).")
+    assert coverage == (
+        "5 of 6 statements were executed, 90.0 % of the load. "
+        "Left out: 1 statement, 10.0 % (no values for its parameters)."
+    )
+    load, _coverage = study_sentences(check(*SAME, seconds=(90.0, 0.0, 0.0, 0.0)))
+    assert load.endswith("No statement needs attention.")
+
+
+def test_without_times_there_are_no_shares() -> None:
+    study = check(*SAME, seconds=(0.0,) * 4)
+    *executed, left_out = study.study.statements
+    silent = (*executed, replace(left_out, seconds=0.0))
+    load, coverage = study_sentences(replace(study, study=replace(study.study, statements=silent)))
+    assert load == "17.8 compared with 16.12. No statement needs attention."
+    assert coverage == "4 of 5 statements were executed. Left out: 1 statement (no values for its parameters)."
+
+
+def test_the_summary_has_a_row_for_each_statement() -> None:
+    page = io.StringIO()
+    study = check(screened(0.4), *SAME, seconds=(20.0, 70.0, 0.0, 0.0, 0.0), confirmed={1: cases.slower_by_half()})
+    print_summary(study, SafeConsole(file=page, width=200))
+    text = page.getvalue()
+    assert "from 16.12 to 17.8" in text
+    rows = [line.split() for line in text.splitlines() if "SELECT" in line]
+    assert rows[0][:5] == ["20.0", "%", "slower", "-60.0", "%"]
+    assert rows[1][:5] == ["70.0", "%", "no", "difference", "found"]
+    assert len(rows) == 5
+
+
+def test_the_document_has_every_statement() -> None:
+    study = check(screened(0.4), *SAME, seconds=(20.0, 70.0, 0.0, 0.0, 0.0), confirmed={1: cases.slower_by_half()})
+    document = json.loads("".join(json_pieces(study_document(study))))
+    (upgrade,) = document["upgrades"]
+    assert [one["finding"] for one in upgrade["statements"]] == ["slower", *["no difference found"] * 4]
+    assert upgrade["statements"][0]["ratio"] == pytest.approx(0.4, rel=0.01)
+    assert upgrade["left_out"][0]["obstacle"] == "no values for its parameters"
+    assert document["kind"] == "upgrade check"
+
+
+@pytest.mark.parametrize(
+    ("confirmed", "fail_on", "code"),
+    [
+        (cases.slower_by_half(), ("slower",), ExitCode.FAIL_ON),
+        (cases.slower_by_half(), ("undecided",), ExitCode.DONE),
+        (cases.equivalent(), ("slower", "undecided"), ExitCode.DONE),
+        (None, ("slower",), ExitCode.DONE),
+        (None, ("undecided",), ExitCode.FAIL_ON),
+    ],
+)
+def test_only_what_is_confirmed_fails_as_slower(
+    confirmed: Answer | None, fail_on: tuple[str, ...], code: ExitCode
+) -> None:
+    again = {} if confirmed is None else {1: confirmed}
+    study = check(screened(0.8), *SAME, seconds=(1.0,) * 5, confirmed=again)
+    assert exit_code(study, fail_on) is code
