@@ -29,7 +29,8 @@ _ROLE = re.compile(
     r'^(?:ALTER .* OWNER TO|GRANT .* TO|REVOKE .* FROM|ALTER DEFAULT PRIVILEGES FOR ROLE) ("(?:[^"]|"")+"|\w+)\b'
 )
 _CONNECT = re.compile(r"^\\c(?:onnect)?\b")
-_ENTRY = re.compile(r"^pg_restore: from TOC entry \d+; \d+ \d+ (.+)$")
+_ENTRY = re.compile(r"^pg_restore: from TOC entry \d+; \d+ \d+ (.+?) (?:\(no owner\)|\S+)$")
+# The last word is the owner.
 _ERROR = re.compile(r"^pg_restore: error: (?:could not execute query: )?(?:ERROR: +)?(.*)$")
 _PLAIN_ERROR = re.compile(r"^psql:.*?:(\d+): (?:ERROR|error): +(.*)$")
 _DONE = re.compile(r"^pg_restore: warning: errors ignored on restore: \d+$", re.MULTILINE)
@@ -108,8 +109,7 @@ def _problems(stderr: str) -> Iterator[RestoreProblem]:
     entry = ""
     for line in stderr.splitlines():
         if found := _ENTRY.match(line):
-            # The last word is the owner.
-            entry = found[1].rpartition(" ")[0]
+            entry = found[1]
         elif found := _ERROR.match(line):
             yield _problem(entry or "settings", found[1])
         elif found := _PLAIN_ERROR.match(line):
