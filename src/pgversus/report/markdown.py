@@ -13,6 +13,7 @@ from pgversus.report.published import NOTHING_PUBLISHED, PublishedRatio, agreeme
 from pgversus.report.sentences import interval_heading
 from pgversus.report.study_page import study_page
 from pgversus.report.sweeps import HeatMap
+from pgversus.report.upgrade import FindingTable
 from pgversus.report.values import COUNTERS_NOTE, PlacedQuantityRow
 from pgversus.report.verdicts import VerdictRow
 from pgversus.report.why import Explanation
@@ -56,7 +57,8 @@ def markdown(answer: StudyAnswer, *, with_published: bool = False) -> str:
         f"## {escaped(page.title)}" if page.title else "",
         paragraph(page.question),
         paragraph(together(*page.answer)),
-        _verdicts(page.verdicts),
+        *(_findings(found) for found in page.findings),
+        "" if page.findings else _verdicts(page.verdicts),
         *(_heat_map(found) for found in page.heat_maps),
         paragraph(together(*page.overview)),
         _published(page.published) if page.published is not None else "",
@@ -110,6 +112,10 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, names: int = 1
     marks = [":--"] * names + ["--:"] * (len(heads) - names)
     lines = [heads, marks, *([escaped(cell) for cell in row] for row in rows)]
     return "\n".join(f"| {' | '.join(line[column] for column in kept)} |" for line in lines) if rows else ""
+
+
+def _findings(found: FindingTable) -> str:
+    return f"**{escaped(found.title)}**\n\n{table(found.heads, found.rows, names=2)}"
 
 
 def _verdicts(rows: Sequence[VerdictRow]) -> str:

@@ -22,9 +22,8 @@ from pgversus.text.translation import _, listed, ngettext, together
 
 def study_sentences(answer: StudyAnswer) -> list[str]:
     """Return the one answer to a study; a study of one comparison has that comparison's sentences."""
-    if answer.study.kind is StudyKind.UPGRADE_CHECK:
-        return upgrade_sentences(answer)
-    if len(answer.answers) == 1 and not answer.unanswered:
+    is_single = len(answer.answers) == 1 and not answer.unanswered
+    if is_single and answer.study.kind is not StudyKind.UPGRADE_CHECK:
         return answer_sentences(answer.answers[0])
     return joint_sentences(answer)
 
@@ -32,8 +31,11 @@ def study_sentences(answer: StudyAnswer) -> list[str]:
 def joint_sentences(answer: StudyAnswer) -> list[str]:
     """Return the number of verdicts of each kind, the worst one, and what to do.
 
-    Undecided verdicts, and those that miss the precision, are grouped by what they need.
+    Undecided verdicts, and those that miss the precision, are grouped by what they need. An upgrade check has sentences
+    of its own.
     """
+    if answer.study.kind is StudyKind.UPGRADE_CHECK:
+        return upgrade_sentences(answer)
     ranked = worst_first(answer)
     judged = [(one.answer, one.result) for one in ranked]
     groups = unfinished_lines(answer, ranked)

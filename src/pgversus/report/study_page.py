@@ -16,6 +16,7 @@ from pgversus.report.overview import (
 from pgversus.report.published import PublishedRatio, published_ratios
 from pgversus.report.study_answer import study_sentences
 from pgversus.report.sweeps import HeatMap, heat_maps
+from pgversus.report.upgrade import FindingTable, finding_tables
 from pgversus.report.values import PlacedQuantityRow, study_quantity_rows, unreported_metrics
 from pgversus.report.verdicts import VerdictRow
 from pgversus.report.why import Explanation, study_why
@@ -28,6 +29,8 @@ class StudyPage:
 
     title: str
     question: str
+    findings: list[FindingTable]
+    """Of an upgrade check, instead of the verdicts of its screening."""
     verdicts: list[VerdictRow]
     heat_maps: list[HeatMap]
     """Empty with too many verdicts or too few factors."""
@@ -69,6 +72,7 @@ def study_page(answer: StudyAnswer, *, with_published: bool) -> StudyPage:
     return StudyPage(
         title=answer.study.title,
         question=answer.study.question,
+        findings=finding_tables(answer, MOST_ROWS),
         verdicts=shown,
         heat_maps=heat_maps(answer),
         published=published_ratios(answer)[:MOST_ROWS] if with_published else None,

@@ -13,13 +13,19 @@ from rich.table import Table
 from rich.text import Text
 
 from pgversus.answers.answer import Answer, StudyAnswer
-from pgversus.answers.upgrade import upgrade_answers
 from pgversus.report.methodology import restarts, windows_text
 from pgversus.report.overview import MOST_ROWS, joint_caveats, not_measured, overview_sentences, verdict_rows
 from pgversus.report.sentences import answer_sentences, interval_heading, metric_text
 from pgversus.report.study_answer import study_sentences
-from pgversus.report.terminal import STYLES, SafeConsole, print_parts, terminal_table, verdicts_of_study
-from pgversus.report.upgrade import finding_heads, finding_rows
+from pgversus.report.terminal import (
+    STYLES,
+    SafeConsole,
+    print_parts,
+    table_of_findings,
+    terminal_table,
+    verdicts_of_study,
+)
+from pgversus.report.upgrade import finding_tables
 from pgversus.report.values import (
     change_texts,
     counter_label,
@@ -104,16 +110,10 @@ def _comparison(answer: Answer) -> Iterator[RenderableType]:
 
 def _upgrade_check(answer: StudyAnswer) -> Iterator[RenderableType]:
     yield from (Text(sentence, style="bold") for sentence in study_sentences(answer))
-    for upgrade in upgrade_answers(answer):
-        share, *heads = finding_heads()
-        table = terminal_table(share, *heads)
-        for column in table.columns[-2:]:
-            column.justify = "left"
-        for cells in islice(finding_rows(upgrade), MOST_ROWS):
-            table.add_row(*map(Text, cells))
+    for found in finding_tables(answer, MOST_ROWS):
         yield Text("")
-        yield Text(_("from {source} to {target}", source=upgrade.source, target=upgrade.target), style="bold")
-        yield table
+        yield Text(found.title, style="bold")
+        yield table_of_findings(found)
     yield Text("")
     for why in islice((one for one in study_why(answer) if one.verdict in DIFFERENT), _LINES_OF_WHY):
         yield Text(_("why ({context}): {claim}", context=why.context, claim=why.brief[0]))

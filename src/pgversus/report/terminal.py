@@ -1,6 +1,6 @@
 """The answer for a terminal or a pipe: the sentence, the tables, then the caveats."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -24,6 +24,7 @@ from pgversus.report.published import (
 from pgversus.report.sentences import answer_sentences, interval_heading, metric_text
 from pgversus.report.study_page import StudyPage, study_page
 from pgversus.report.sweeps import HeatCell, HeatMap, heat_color
+from pgversus.report.upgrade import FindingTable
 from pgversus.report.values import (
     COUNTERS_NOTE,
     PlacedQuantityRow,
@@ -264,7 +265,7 @@ def _parts_of_study(page: StudyPage) -> list[RenderableType]:
     if page.question:
         parts.append(Text(page.question))
     parts += [Text(sentence) for sentence in page.answer]
-    parts += [Text(""), verdicts_of_study(page.verdicts), Text("")]
+    parts += _judged(page)
     for found in page.heat_maps:
         parts += [_heat_table(found), Text("")]
     if page.published is not None:
@@ -291,6 +292,28 @@ def _parts_of_study(page: StudyPage) -> list[RenderableType]:
     parts += [Text(line, style="dim") for line in page.small_print]
     parts.append(Text(_("results: {folder}", folder=page.results), style="dim"))
     return parts
+
+
+def _judged(page: StudyPage) -> Iterator[RenderableType]:
+    """Yield the findings of an upgrade check, or the verdicts of another study."""
+    yield Text("")
+    for table in page.findings:
+        yield Text(table.title, style="bold")
+        yield table_of_findings(table)
+        yield Text("")
+    if not page.findings:
+        yield verdicts_of_study(page.verdicts)
+        yield Text("")
+
+
+def table_of_findings(found: FindingTable) -> Table:
+    """Return the table of an upgrade check, with the statements last, whose texts are long."""
+    statement, *heads = found.heads
+    shown = terminal_table(*heads, statement)
+    shown.columns[-1].justify = "left"
+    for name, *cells in found.rows:
+        shown.add_row(*map(Text, [*cells, name]))
+    return shown
 
 
 def _heat_table(found: HeatMap) -> Table:

@@ -3,7 +3,8 @@
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from itertools import islice
 from typing import Any
 
 from pgversus.answers.answer import StudyAnswer
@@ -18,7 +19,7 @@ from pgversus.answers.upgrade import (
 )
 from pgversus.report.sentences import interval_heading
 from pgversus.stats.confidence import ratio_bounds
-from pgversus.study.study import ApplicationStatement
+from pgversus.study.study import ApplicationStatement, StudyKind
 from pgversus.text.redaction import visible
 from pgversus.text.translation import N_, _, listed, ngettext, together, translate_stored
 from pgversus.text.units import RatioTexts, change, percent, ratio_texts, shows_factors
@@ -46,23 +47,42 @@ def upgrade_sentences(answer: StudyAnswer) -> list[str]:
     return [*targets, *([_coverage(answer.study.statements)] if answer.study.statements else [])]
 
 
-def finding_heads() -> list[str]:
-    """Return the headings of the columns of finding_rows(), in the current language."""
-    return [_("share"), _("finding"), _("tps"), interval_heading(), _("plan"), _("statement")]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingTable:
+    """The statements on one target, the most important first; every number is already text."""
+
+    title: str
+    heads: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+    """Statement, finding, share, change, interval, plan."""
 
 
-def finding_rows(upgrade: UpgradeAnswer) -> Iterator[tuple[str, ...]]:
-    """Yield the cells of each statement, the most important first. Empty ratios are not known."""
+def finding_tables(answer: StudyAnswer, most: int) -> list[FindingTable]:
+    """Return a table for each target, in the current language; none for another study. most: rows of each."""
+    if answer.study.kind is not StudyKind.UPGRADE_CHECK:
+        return []
+    heads = (_("statement"), _("finding"), _("share"), _("tps"), interval_heading(), _("plan"))
+    return [
+        FindingTable(
+            title=_("from {source} to {target}", source=one.source, target=one.target),
+            heads=heads,
+            rows=list(islice(_rows(one), most)),
+        )
+        for one in upgrade_answers(answer)
+    ]
+
+
+def _rows(upgrade: UpgradeAnswer) -> Iterator[tuple[str, ...]]:
     as_factors = any(_is_large(one.log_ratio) for one in upgrade.findings)
     for one in upgrade.findings:
         shown = _ratio(one.log_ratio, as_factors=as_factors)
         yield (
-            "" if one.share is None else percent(one.share),
+            visible(together(_described(one.statement), one.failure and f"({_first_error(one.failure)})")),
             _(_FINDINGS[one.finding]),
+            "" if one.share is None else percent(one.share),
             shown.value if one.finding in _CLAIMS else "",
             shown.interval,
             _("changed") if one.changed else "",
-            visible(together(_described(one.statement), one.failure and f"({_first_error(one.failure)})")),
         )
 
 

@@ -12,9 +12,11 @@ from pgversus.answers.upgrade import Finding, UpgradeAnswer, contexts_to_confirm
 from pgversus.cli.answer import exit_code
 from pgversus.errors import ExitCode
 from pgversus.report.json_document import json_pieces, study_document
+from pgversus.report.markdown import markdown
+from pgversus.report.page.page import page_html
 from pgversus.report.study_answer import study_sentences
 from pgversus.report.summary import print_summary
-from pgversus.report.terminal import SafeConsole
+from pgversus.report.terminal import SafeConsole, print_study_answer
 from pgversus.study.design import Design, StopReason
 from pgversus.study.study import ApplicationStatement, Context, StudyKind
 from tests.builders import answer, comparison, rate_block, study_answer
@@ -150,9 +152,21 @@ def test_the_summary_has_a_row_for_each_statement() -> None:
     text = page.getvalue()
     assert "from 16.12 to 17.8" in text
     rows = [line.split() for line in text.splitlines() if "SELECT" in line]
-    assert rows[0][:5] == ["20.0", "%", "slower", "-60.0", "%"]
-    assert rows[1][:5] == ["70.0", "%", "no", "difference", "found"]
+    assert rows[0][:5] == ["slower", "20.0", "%", "-60.0", "%"]
+    assert rows[1][:5] == ["no", "difference", "found", "70.0", "%"]
     assert len(rows) == 5
+
+
+def test_every_report_has_the_findings_instead_of_the_verdicts_of_the_screening() -> None:
+    study = check(screened(0.4), *SAME, seconds=(20.0, 70.0, 0.0, 0.0, 0.0), confirmed={1: cases.slower_by_half()})
+    console = SafeConsole(file=io.StringIO(), width=200)
+    print_study_answer(study, console)
+    assert isinstance(console.file, io.StringIO)
+    for text in (console.file.getvalue(), markdown(study), page_html(study)):
+        assert "from 16.12 to 17.8" in text
+        assert "1 statement needs attention" in text
+        assert text.count("no difference found") == 4
+        assert "verdicts:" not in text
 
 
 def test_the_document_has_every_statement() -> None:
