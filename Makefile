@@ -116,7 +116,7 @@ bench-identical: .venv/.installed-dev ## measure how often identical real server
 bench-real: .venv/.installed-dev ## compare pgversus with common methods on real servers and known differences (1 h; run it again to continue)
 	$(BIN)/python -m benchmarks.real_methods
 
-bench-upgrade-checks: .venv/.installed-dev ## simulate error rates and detection of checks of many statements (20 min)
+bench-upgrade-checks: .venv/.installed-dev ## simulate error rates and detection of checks of many statements (25 min)
 	$(BIN)/python -m benchmarks.upgrade_checks
 
 bench-looks: .venv/.installed-dev ## compute the table of levels in stats/confidence.py, by Monte Carlo (2 min)
