@@ -117,7 +117,8 @@ def exit_code(answer: "StudyAnswer", fail_on: tuple[str, ...]) -> ExitCode:
     """Return the exit code for an answer."""
     from pgversus.study.design import StopReason  # noqa: PLC0415
 
-    if answer.stopped is StopReason.INTERRUPTED:
+    confirmation = answer.confirmation
+    if StopReason.INTERRUPTED in (answer.stopped, None if confirmation is None else confirmation.stopped):
         return ExitCode.INTERRUPTED
     if any(verdict in fail_on for verdict in _verdicts(answer)):
         return ExitCode.FAIL_ON

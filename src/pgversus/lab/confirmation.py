@@ -1,4 +1,4 @@
-"""The confirmation of an upgrade check: what its screening found is measured again before anything is said about it."""
+"""The confirmation of an upgrade check: what differs in its screening is measured again before it is reported."""
 
 from pathlib import Path
 

@@ -1,7 +1,7 @@
 """The statements of an application, each as a script of pgbench and a context of an upgrade check.
 
 A check has two studies. Screening runs the same few blocks of every statement. What differs there is measured again in
-the fresh blocks of the confirmation, under the usual rule, before anything is said about it.
+the fresh blocks of the confirmation, under the usual rule, before it is reported.
 """
 
 import math

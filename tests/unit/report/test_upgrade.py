@@ -195,3 +195,11 @@ def test_only_what_is_confirmed_fails_as_slower(
     again = {} if confirmed is None else {1: confirmed}
     study = check(screened(0.8), *SAME, seconds=(1.0,) * 5, confirmed=again)
     assert exit_code(study, fail_on) is code
+
+
+def test_an_interrupted_confirmation_is_an_interrupted_check() -> None:
+    study = check(screened(0.8), *SAME, seconds=(1.0,) * 5, confirmed={1: cases.undecided()})
+    assert study.confirmation is not None
+    assert exit_code(study, ()) is ExitCode.DONE
+    interrupted = replace(study.confirmation, stopped=StopReason.INTERRUPTED)
+    assert exit_code(replace(study, confirmation=interrupted), ()) is ExitCode.INTERRUPTED
