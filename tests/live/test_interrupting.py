@@ -36,6 +36,9 @@ LOAD = (
     "results",
 )
 
+AT_ONCE_S = 60
+"""On a busy host; without an interrupt, a server that does not stop may take more than two minutes."""
+
 
 @pytest.fixture(autouse=True)
 def load(command_line: CommandLine) -> None:
@@ -143,7 +146,7 @@ def test_a_server_in_crash_recovery_stops_at_once(server: Server, recovering_s: 
         connection.close()
     began = time.monotonic()
     server.stop()
-    assert time.monotonic() < began + 20
+    assert time.monotonic() < began + AT_ONCE_S
     server.start()
     server.stop()
 
@@ -166,20 +169,20 @@ def test_an_interrupt_at_any_moment_of_a_start_stops_the_server_at_once(server: 
                 server.start()
                 signal.setitimer(signal.ITIMER_REAL, 0)
             server.stop()
-            while _starting_in(server.cluster.data_directory) or processes_in(server.cluster.data_directory):
+            while left := _starting_in(server.cluster.data_directory) or processes_in(server.cluster.data_directory):
                 # Interrupted before there was a server to stop; its watchdog stops it.
-                assert time.monotonic() < begin + 20, f"interrupted after {tenths_of_ms / 10} ms"
+                assert time.monotonic() < begin + AT_ONCE_S, f"interrupted after {tenths_of_ms / 10} ms: {left}"
                 time.sleep(0.05)
-            assert time.monotonic() < begin + 20, f"interrupted after {tenths_of_ms / 10} ms"
+            assert time.monotonic() < begin + AT_ONCE_S, f"interrupted after {tenths_of_ms / 10} ms"
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
 
 
-def _starting_in(data_directory: Path) -> bool:
-    """Return whether a shell or a postmaster is about to work in a directory."""
-    lines = (process.info["cmdline"] or () for process in psutil.process_iter(["cmdline"]))
-    return any(str(data_directory) in line for line in lines)
+def _starting_in(data_directory: Path) -> list[psutil.Process]:
+    """Return the shells and postmasters that are about to work in a directory."""
+    processes = psutil.process_iter(["cmdline"])
+    return [process for process in processes if str(data_directory) in (process.info["cmdline"] or ())]
 
 
 def _pgbench(parent: int) -> list[int]:
