@@ -101,7 +101,7 @@ bench-real-noise: .venv/.installed-dev ## compare short windows with windows of 
 bench-drivers: .venv/.installed-dev ## compare three ways to drive short windows, on real servers (25 min, on an idle host)
 	$(BIN)/python -m benchmarks.drivers
 
-bench-bias: .venv/.installed-dev ## check that windows of every length find planted differences, on real servers (15 min, on an idle host)
+bench-bias: .venv/.installed-dev ## check that windows of every length find planted differences, on real servers (90 min, on an idle host)
 	$(BIN)/python -m benchmarks.bias
 
 bench-writes: .venv/.installed-dev ## measure the minimum window of loads that write, on real servers (30 min, on an idle host)
