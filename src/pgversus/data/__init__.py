@@ -1,6 +1,7 @@
 """Initial data of the arms: loaded once, cached between runs.
 
 snapshots.py       loaded data for each server and dataset, cached or new
+changed_files.py   files that have changed since the study began
 dumps.py           dumps of pg_dump: format and identity
 restoring.py       restoring a dump, and what a server does not accept of it
 loading.py         pgbench's tables, SQL files, preparations

@@ -4,7 +4,8 @@ import hashlib
 import os
 from pathlib import Path
 
-from pgversus.errors import DatasetError, StudyError
+from pgversus.data.changed_files import check_unchanged
+from pgversus.errors import StudyError
 from pgversus.host.files import file_sha256
 from pgversus.study.dataset import Dump, DumpFormat
 
@@ -40,22 +41,10 @@ def dump_at(path: str, flag: str) -> Dump:
         raise _no_dump(path, flag, error.strerror or str(error)) from error
 
 
-def check_unchanged(dump: Dump) -> None:
-    """Raise DatasetError if the dump has changed since the study began: it would be a different dataset."""
-    place = Path(dump.path)
-    try:
-        found = _directory_sha256(place) if dump.format is DumpFormat.DIRECTORY else file_sha256(place)
-    except OSError as error:
-        found = error.strerror or str(error)
-    if found != dump.sha256:
-        raise DatasetError(
-            "the dump has changed since the study began",
-            slug="dataset-changed",
-            where=dump.path,
-            found=found,
-            expected=f"SHA-256 {dump.sha256}",
-            to_do="restore the file; otherwise start a new comparison, or run the study with --new",
-        )
+def check_dump_unchanged(dump: Dump) -> None:
+    """Raise DatasetError if the dump has changed since the study began."""
+    is_directory = dump.format is DumpFormat.DIRECTORY
+    check_unchanged(dump.path, dump.sha256, hash_of=_directory_sha256 if is_directory else file_sha256)
 
 
 def _format_of(head: bytes, path: str, flag: str) -> DumpFormat:

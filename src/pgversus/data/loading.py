@@ -6,10 +6,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from pgversus.data.changed_files import check_unchanged
 from pgversus.data.restoring import restore
 from pgversus.errors import DatasetError, ServerError
 from pgversus.host.commands import Finished, may_read, run
-from pgversus.host.files import file_sha256
 from pgversus.host.identity import ServerUser
 from pgversus.host.permissions import write_for
 from pgversus.host.run_directory import RunDirectory
@@ -193,7 +193,7 @@ class Loading:
         """
         user, place = self.client.user, Path(file.path)
         if file.text is None:
-            _check_unchanged(file, place)
+            check_unchanged(file.path, file.sha256)
             if may_read(user, place):
                 return place
         content = place.read_bytes() if file.text is None else file.text.encode()
@@ -201,7 +201,7 @@ class Loading:
             raise _not_readable(file, user)
         copy = self.directory.root / f"setup-{file.sha256[:12]}.sql"
         write_for(user, copy, content)
-        _check_unchanged(file, copy)
+        check_unchanged(file.path, file.sha256, place=copy)
         return copy
 
     def _variables_of(self, arm: Arm) -> Path | None:
@@ -211,24 +211,6 @@ class Loading:
         path = self.directory.root / "variables.sql"
         write_for(self.client.user, path, variable_commands(arm.dataset.variables).encode())
         return path
-
-
-def _check_unchanged(file: SetupFile, place: Path) -> None:
-    """Raise DatasetError if the file has changed since the study began: it would be a different dataset."""
-    try:
-        found = f"SHA-256 {file_sha256(place)}"
-    except OSError as error:
-        found = error.strerror or str(error)
-    expected = f"SHA-256 {file.sha256}"
-    if found != expected:
-        raise DatasetError(
-            "a file of the dataset has changed since the study began",
-            slug="dataset-changed",
-            where=file.path,
-            found=found,
-            expected=expected,
-            to_do="restore the file; otherwise start a new comparison, or run the study with --new",
-        )
 
 
 def _not_readable(file: SetupFile, user: ServerUser) -> DatasetError:

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import IO
 
-from pgversus.data.dumps import check_unchanged
+from pgversus.data.dumps import check_dump_unchanged
 from pgversus.errors import DatasetError
 from pgversus.host.commands import Finished, may_read, run
 from pgversus.postgres import catalog
@@ -46,7 +46,7 @@ def restore(dump: Dump, target: Target, client: Client, label: str) -> tuple[Res
     DatasetError if the dump has changed, cannot be read, or cannot be restored as a whole.
     label: of the arm, for messages.
     """
-    check_unchanged(dump)
+    check_dump_unchanged(dump)
     place = Path(dump.path)
     is_readable = may_read(client.user, place)
     if not is_readable and dump.format is DumpFormat.DIRECTORY:

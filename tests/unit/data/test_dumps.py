@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pgversus.data.dumps import check_unchanged, dump_at
+from pgversus.data.dumps import check_dump_unchanged, dump_at
 from pgversus.errors import DatasetError, StudyError
 from pgversus.study.dataset import DumpFormat
 
@@ -54,10 +54,10 @@ def test_a_changed_dump_is_another_dataset(tmp_path: Path) -> None:
     (directory / "toc.dat").write_bytes(b"PGDMP")
     dumps = [dump_at(str(path), "--restore") for path in (file, directory)]
     for dump in dumps:
-        check_unchanged(dump)
+        check_dump_unchanged(dump)
     file.write_bytes(PLAIN + b"\n")
     (directory / "3001.dat").write_bytes(b"1\n")
     for dump in dumps:
         with pytest.raises(DatasetError) as caught:
-            check_unchanged(dump)
+            check_dump_unchanged(dump)
         assert caught.value.slug == "dataset-changed"
