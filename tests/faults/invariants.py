@@ -17,8 +17,9 @@ from pgversus.data.snapshot_cache import cached_snapshots
 from pgversus.errors import StoreError
 from pgversus.host.directories import Cache
 from pgversus.host.files import manifest
+from pgversus.report.console import SafeConsole
 from pgversus.report.json_document import study_document
-from pgversus.report.terminal import SafeConsole, print_study_answer
+from pgversus.report.terminal import print_study_answer
 from pgversus.stats.confidence import Verdict
 from pgversus.store.folder import holds_results
 from pgversus.store.results_file import read_only_uri

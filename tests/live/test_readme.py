@@ -27,7 +27,7 @@ COPIES = [line for line in COMMANDS if line.startswith("pgversus studies copy ")
 # A report needs the results of an earlier command.
 STUDIES = [line for line in COMMANDS if re.match(r"pgversus (studies|run|report|cache|servers)", line)]
 PLANS = [line for line in COMMANDS if line.startswith("pgversus plans ")]
-COMPARISONS = [line for line in COMMANDS if line.startswith("pgversus compare ")]
+COMPARISONS = [line for line in COMMANDS if line.startswith(("pgversus compare ", "pgversus timeline "))]
 
 
 def test_the_pages_show_only_commands_that_are_run() -> None:

@@ -13,7 +13,7 @@ from pgversus.stats.attribution import Attribution
 from pgversus.stats.confidence import LookRule, Verdict
 from pgversus.study.comparison import Arm, Comparison
 from pgversus.study.design import StopReason
-from pgversus.study.study import Context, Invocation, StudyKind, StudyMetadata
+from pgversus.study.study import Context, Invocation, StudyMetadata
 
 
 class Severity(StrEnum):
@@ -208,4 +208,4 @@ class StudyAnswer:
     @property
     def is_comparison(self) -> bool:
         """Whether it is one comparison from the command line."""
-        return self.study.kind is StudyKind.COMPARISON
+        return self.study.kind.has_one_context

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from pgversus.answers.answer import OTHER_ORDER, OTHER_ROWS, Answer, StudyAnswer, Unanswered
+from pgversus.answers.answer import OTHER_ORDER, OTHER_ROWS, Answer, AttributionResult, StudyAnswer, Unanswered
 from pgversus.answers.plans import ComparedPlans, changed_plans
 from pgversus.stats.confidence import UNBOUNDED, Interval, Verdict
 from pgversus.stats.moderation import ModeratedEstimate, moderated, selected
@@ -65,6 +65,10 @@ class StatementFinding:
     """Target / source in throughput; None if it was not measured."""
     changed: tuple[ComparedPlans, ...] = ()
     """Its plans that changed."""
+    confirmed: Answer | None = None
+    """Its confirmation; None if it was not measured again."""
+    attributed: AttributionResult | None = None
+    """What its plans account for, and what restores them; None if that was not reached."""
     failure: str = ""
     """Why it was not measured; empty if it was."""
 
@@ -184,6 +188,8 @@ def _measured(
         share=share,
         log_ratio=_log_ratio(screened, confirmed, ratios),
         changed=changed,
+        confirmed=confirmed,
+        attributed=None if confirmed is None else confirmed.attributed.get(target),
         failure=_first_failure(answer, target) if finding is Finding.FAILS else "",
     )
 

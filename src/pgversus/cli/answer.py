@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from pgversus.answers.answer import StudyAnswer
+    from pgversus.answers.known_findings import KnownFindings
     from pgversus.lab.resume import EarlierResults
     from pgversus.study.host_access import HostAccess
     from pgversus.study.study import Study
@@ -28,7 +29,7 @@ def measure(study: "Study", options: Mapping[str, Any], results: Path, *, earlie
     from pgversus.host.identity import server_user  # noqa: PLC0415
     from pgversus.lab.run import RunOptions, run_study  # noqa: PLC0415
     from pgversus.postgres.client import client_at, fixed_client  # noqa: PLC0415
-    from pgversus.report.terminal import SafeConsole  # noqa: PLC0415
+    from pgversus.report.console import SafeConsole  # noqa: PLC0415
 
     user = server_user(options["run_as"])
     run_options = RunOptions(
@@ -46,7 +47,7 @@ def measure(study: "Study", options: Mapping[str, Any], results: Path, *, earlie
         run_study(with_requested_manner(study, options), run_options, progress)
     answer = read_answer(results)
     _show(answer, options)
-    return int(exit_code(answer, options["fail_on"]))
+    return int(exit_code(answer, options["fail_on"], known=options.get("known")))
 
 
 def show_dry_run(
@@ -113,28 +114,29 @@ def language_shown(options: Mapping[str, Any]) -> Language:
     return Language.ENGLISH if options["as_json"] else options["language"]
 
 
-def exit_code(answer: "StudyAnswer", fail_on: tuple[str, ...]) -> ExitCode:
-    """Return the exit code for an answer."""
+def exit_code(answer: "StudyAnswer", fail_on: tuple[str, ...], *, known: "KnownFindings | None" = None) -> ExitCode:
+    """Return the exit code for an answer. known: findings of an upgrade check that do not count."""
     from pgversus.study.design import StopReason  # noqa: PLC0415
 
     confirmation = answer.confirmation
     if StopReason.INTERRUPTED in (answer.stopped, None if confirmation is None else confirmation.stopped):
         return ExitCode.INTERRUPTED
-    if any(verdict in fail_on for verdict in _verdicts(answer)):
+    if any(verdict in fail_on for verdict in _verdicts(answer, known)):
         return ExitCode.FAIL_ON
     has_failed = any(one.failed_trials or one.failure for one in answer.answers)
     has_failed = has_failed or any(one.failed for one in answer.unanswered)
     return ExitCode.FAILED_TRIALS if has_failed else ExitCode.DONE
 
 
-def _verdicts(answer: "StudyAnswer") -> Iterator[str]:
+def _verdicts(answer: "StudyAnswer", known: "KnownFindings | None") -> Iterator[str]:
     """Yield the verdicts that --fail-on names; contexts that were not measured are undecided."""
     from pgversus.answers.upgrade import OPEN, upgrade_answers  # noqa: PLC0415 - the same
     from pgversus.study.study import StudyKind  # noqa: PLC0415 - the same
 
     if answer.study.kind is StudyKind.UPGRADE_CHECK:
         for upgrade in upgrade_answers(answer):
-            yield from ("undecided" if one.finding in OPEN else one.finding.value for one in upgrade.findings)
+            new = (one for one in upgrade.findings if known is None or not known.has(upgrade.target, one))
+            yield from ("undecided" if one.finding in OPEN else one.finding.value for one in new)
         return
     yield from (result.verdict.value for one in answer.answers for result in one.analysis.results)
     yield from ("undecided" for _ in answer.unanswered)

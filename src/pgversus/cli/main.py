@@ -22,6 +22,7 @@ from pgversus.cli.run import run as run_command
 from pgversus.cli.servers import servers
 from pgversus.cli.statements import statements
 from pgversus.cli.studies import studies
+from pgversus.cli.timeline import timeline
 from pgversus.cli.upgrade_check import upgrade_check
 from pgversus.errors import ExitCode, PgversusError, StudyError, StudyFileError
 from pgversus.text.redaction import hide_in_error, message_without_secrets, visible
@@ -66,7 +67,19 @@ def pgversus() -> None:
     """Is PostgreSQL A faster or slower than B for this workload, by how much, how certain, and why?"""
 
 
-for command in (compare, run_command, upgrade_check, plans, report, statements, studies, servers, cache, demo):
+for command in (
+    compare,
+    run_command,
+    upgrade_check,
+    timeline,
+    plans,
+    report,
+    statements,
+    studies,
+    servers,
+    cache,
+    demo,
+):
     pgversus.add_command(command)
 
 

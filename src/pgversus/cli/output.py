@@ -72,7 +72,7 @@ def rendered(print_to: Callable[["Console", int | None], None], output: str | No
 
     The text is collected in memory, because rich would end the process if standard output could not be written.
     """
-    from pgversus.report.terminal import WIDEST, SafeConsole  # noqa: PLC0415 - the same
+    from pgversus.report.console import WIDEST, SafeConsole  # noqa: PLC0415 - the same
 
     page, is_terminal = io.StringIO(), output is None and sys.stdout.isatty()
     columns = shutil.get_terminal_size().columns if is_terminal else None

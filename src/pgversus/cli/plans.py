@@ -79,7 +79,7 @@ def _of_servers(names: "Sequence[str]", options: dict[str, Any]) -> "PlansAnswer
     from pgversus.host.identity import server_user  # noqa: PLC0415 - the same
     from pgversus.lab.run import compare_plans  # noqa: PLC0415 - the same
     from pgversus.postgres.client import fixed_client  # noqa: PLC0415 - the same
-    from pgversus.report.terminal import SafeConsole  # noqa: PLC0415 - the same
+    from pgversus.report.console import SafeConsole  # noqa: PLC0415 - the same
 
     comparison = explained_comparison_of({**options, "servers": names})
     check_tables(comparison)

@@ -255,8 +255,8 @@ def check_tables(comparison: Comparison) -> None:
             )
 
 
-def study_of(comparison: Comparison) -> Study:
-    """Return a study with this comparison as its only context."""
+def study_of(comparison: Comparison, kind: StudyKind = StudyKind.COMPARISON) -> Study:
+    """Return a study with this comparison as its only context. kind: one that has one context."""
     return Study(
         name="-vs-".join(arm.label for arm in comparison.arms),
         title="",
@@ -264,7 +264,7 @@ def study_of(comparison: Comparison) -> Study:
         contexts=(Context(number=1, levels=(), comparison=comparison),),
         seed=comparison.design.seed,
         budget_s=comparison.design.budget_s,
-        kind=StudyKind.COMPARISON,
+        kind=kind,
     )
 
 

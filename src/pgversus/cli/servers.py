@@ -126,7 +126,7 @@ def _provide(names: "Sequence[ServerName]", options: dict[str, Any]) -> None:
     from pgversus.host.directories import open_cache  # noqa: PLC0415 - the same
     from pgversus.host.identity import server_user  # noqa: PLC0415 - the same
     from pgversus.lab.failures import failures_of_the_host  # noqa: PLC0415 - the same
-    from pgversus.report.terminal import SafeConsole  # noqa: PLC0415 - the same
+    from pgversus.report.console import SafeConsole  # noqa: PLC0415 - the same
     from pgversus.study.servers import RunningServer  # noqa: PLC0415 - the same
     from pgversus.text.redaction import visible  # noqa: PLC0415 - the same
 

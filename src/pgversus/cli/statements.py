@@ -1,10 +1,10 @@
-"""`pgversus statements`: list the statements of an application from exports, logs or files of SQL."""
+"""`pgversus statements`: list the statements of an application from its server, exports, logs or files of SQL."""
 
 import json
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -24,7 +24,7 @@ _SQL = ".sql"
 
 
 @click.command(short_help="List the statements of an application and their shares of its time.")
-@click.argument("sources", nargs=-1, required=True, metavar="FILE...")
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @click.option(
     "-n", "--limit", type=Count(min=1), default=30, show_default=True, metavar="N", help="Maximum number of statements."
 )
@@ -33,15 +33,16 @@ _SQL = ".sql"
 def statements(sources: tuple[str, ...], *, limit: int, as_json: bool, output: str | None) -> None:
     """List the statements of an application: how often they run, their shares of its time, and known values.
 
-    Each FILE is an export of pg_stat_statements (CSV with a header, or JSON), a log with durations (csvlog, jsonlog or
-    text, also of auto_explain), a .sql file, a directory of .sql files, or - for standard input. Statements that
-    differ only in constants count as one. Counters come from pg_stat_statements where there are any, values of
-    parameters from logs.
+    Each SOURCE is an export of pg_stat_statements (CSV with a header, or JSON), the URI of a database that has it, a
+    log with durations (csvlog, jsonlog or text, also of auto_explain), a .sql file, a directory of .sql files, an
+    earlier list (--json), or - for standard input. Statements that differ only in constants count as one. Counters
+    come from pg_stat_statements where there are any, values of parameters from logs.
 
     \b
     psql -c '\\copy (SELECT * FROM pg_stat_statements) TO statements.csv CSV HEADER'
     pgversus statements statements.csv
     pgversus statements statements.csv /var/log/postgresql/*.csv
+    pgversus statements postgresql://db.example/app --json -o statements.json
     """  # noqa: D301 - \b is the marker of click for lines that must not be joined
     from pgversus.report.statements import statements_document, statements_text  # noqa: PLC0415 - not for `--help`
     from pgversus.statements.collection import Collection  # noqa: PLC0415 - the same
@@ -61,16 +62,21 @@ def statements(sources: tuple[str, ...], *, limit: int, as_json: bool, output: s
 def read_sources(sources: "Iterable[str]", collection: "Collection") -> "list[SourceReport]":
     """Add the statements of all sources to the collection; return what each contributed.
 
-    StudyError for a file that cannot be read, whose form is unknown, or with an invalid row.
+    StudyError for a file that cannot be read, whose form is unknown, or with an invalid row. ServerError for a server
+    that cannot be asked.
     """
     return [report for source in sources for report in _read(source, collection)]
 
 
 def _read(source: str, collection: "Collection") -> "Iterator[SourceReport]":
-    from pgversus.statements.sources import read_source, read_sql  # noqa: PLC0415 - not for `--help`
+    from pgversus.statements.sources import read_rows, read_source, read_sql  # noqa: PLC0415 - not for `--help`
+    from pgversus.study.servers import is_uri  # noqa: PLC0415 - the same
 
     if source == _STDIN:
         yield read_source("standard input", iter(_stdin()), collection)
+        return
+    if is_uri(source):
+        yield read_rows(*_counters_of(source), collection)
         return
     path = Path(source)
     try:
@@ -85,6 +91,26 @@ def _read(source: str, collection: "Collection") -> "Iterator[SourceReport]":
                     yield read_source(str(file), iter(stream), collection)
     except OSError as error:
         raise _unreadable(source, error.strerror or str(error)) from error
+
+
+def _counters_of(uri: str) -> "tuple[str, list[dict[str, Any]]]":
+    """Return the name of a database without its password, and its rows of pg_stat_statements."""
+    from pgversus.postgres.catalog import statement_counters  # noqa: PLC0415 - not for `--help`
+    from pgversus.postgres.session import connect, uri_label, uri_target  # noqa: PLC0415 - the same
+
+    label = uri_label(uri)
+    with connect(uri_target(uri, ())) as connection:
+        rows = statement_counters(connection)
+    if rows is None:
+        raise StudyError(
+            "the database does not have pg_stat_statements",
+            slug="statements-no-counters",
+            where=label,
+            found="no extension pg_stat_statements",
+            expected="the extension in this database, and its library in shared_preload_libraries",
+            to_do="CREATE EXTENSION pg_stat_statements; or name the database that has it",
+        )
+    return label, rows
 
 
 def _stdin() -> TextIO:

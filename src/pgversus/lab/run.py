@@ -25,7 +25,7 @@ from pgversus.host.facts import host_facts
 from pgversus.host.identity import ServerUser
 from pgversus.host.run_directory import RunDirectory
 from pgversus.lab.acting_settings import session_settings
-from pgversus.lab.attribution import attribute
+from pgversus.lab.attribution import Measure, attribute
 from pgversus.lab.confirmation import confirm
 from pgversus.lab.failures import failures_of_the_host
 from pgversus.lab.load_runner import ExplainArms
@@ -184,7 +184,7 @@ def _run(study: Study, options: RunOptions, folder: ResultsFolder, progress: Pro
         explainer = Explainer(
             client=options.client,
             scratch=resources.directory.root / "statements",
-            with_rows=options.check_rows,
+            with_rows=options.check_rows or study.kind is StudyKind.UPGRADE_CHECK,
             samples=options.sample_plans,
             progress=progress,
         )
@@ -200,14 +200,17 @@ def _run(study: Study, options: RunOptions, folder: ResultsFolder, progress: Pro
         stopped = measure(study, shared, folder.earlier, writer, explain)
         if stopped is StopReason.INTERRUPTED:
             return stopped
+        measure_plans = None
+        if options.plans:
+            explain_old = partial(explained_counterfactual, explainer)
+            beneath = _beneath(shared, "attribution-")
+            measure_plans = partial(_measure_beneath, shared=beneath, facts=facts, explain=explain_old)
         if study.kind is StudyKind.UPGRADE_CHECK:
             beneath = _beneath(shared, "confirmation-")
-            return confirm(study, options.results, partial(_measure_beneath, shared=beneath, facts=facts), progress)
-        if options.plans:
-            beneath = _beneath(shared, "attribution-")
-            explain_old = partial(explained_counterfactual, explainer)
-            measure_one = partial(_measure_beneath, shared=beneath, facts=facts, explain=explain_old)
-            writer.keep_fact(NOT_ATTRIBUTED, attribute(study, options.results, measure_one, progress))
+            again = partial(_measure_beneath, shared=beneath, facts=facts, explain=explain, measure_plans=measure_plans)
+            return confirm(study, options.results, again, progress)
+        if measure_plans is not None:
+            writer.keep_fact(NOT_ATTRIBUTED, attribute(study, options.results, measure_plans, progress))
         return stopped
 
 
@@ -242,14 +245,21 @@ def _measure_beneath(
     shared: StudyResources,
     facts: Mapping[str, Any],
     explain: ExplainArms | None = None,
+    measure_plans: Measure | None = None,
 ) -> StopReason:
-    """Resume existing results, unless they belong to a different question, such as a different rewrite."""
+    """Resume existing results, unless they belong to a different question, such as a different rewrite.
+
+    measure_plans: measures what plan changes account for; None to skip this.
+    """
     is_other = holds_results(results) and not is_same_question(read_results(results), study)
     earlier = EarlierResults.MOVE_AWAY if is_other else EarlierResults.RESUME
     with results_folder(results, earlier) as folder, ExitStack() as stack:
         begin = partial(_move_away, folder, shared.progress)
         writer = ResultsWriter(study, results, folder.earlier, facts, begin=begin, stack=stack)
-        return measure(study, shared, folder.earlier, writer, explain)
+        stopped = measure(study, shared, folder.earlier, writer, explain)
+        if measure_plans is not None and stopped is not StopReason.INTERRUPTED:
+            writer.keep_fact(NOT_ATTRIBUTED, attribute(study, results, measure_plans, shared.progress))
+        return stopped
 
 
 def _move_away(folder: ResultsFolder, progress: Progress) -> None:

@@ -258,6 +258,20 @@ def rows_of(connection: Connection, query: str) -> list[tuple[Any, ...]]:
     return rows
 
 
+def statement_counters(connection: Connection) -> list[dict[str, Any]] | None:
+    """Return the rows of pg_stat_statements for this database, by name of column; None without the extension.
+
+    The columns differ between versions. ServerError inside of `asking` if its library is not preloaded.
+    """
+    place = connection.execute(sql_text("statement_counters_schema")).fetchone()
+    if place is None:
+        return None
+    query = sql.SQL(sql_text("statement_counters")).format(view=sql.Identifier(place[0], "pg_stat_statements"))
+    cursor = connection.execute(query)
+    names = [column.name for column in cursor.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in cursor]
+
+
 def vacuum_analyze(connection: Connection) -> None:
     """Run VACUUM (ANALYZE) on the whole database."""
     connection.execute("VACUUM (ANALYZE)")

@@ -11,12 +11,14 @@ from pgversus.study.design import Design, WindowKind
 from pgversus.study.host_access import HostAccess
 from pgversus.study.needs import Needs
 from pgversus.study.servers import Release, RunningServer, ServerName, released_version
-from pgversus.study.study import Study, StudyKind
+from pgversus.study.study import Study
 from pgversus.study.workload import Operation, PgbenchWorkload
 from pgversus.text.redaction import message_without_secrets, visible
 from pgversus.text.units import count, duration, percent, size
 
 _MOST_SHOWN = 12
+
+_MOST_SKIPPED = 10
 
 
 def dry_run_text(found: DryRun, *, access: HostAccess | None = None, with_plans: bool = True) -> str:
@@ -36,7 +38,7 @@ def dry_run_text(found: DryRun, *, access: HostAccess | None = None, with_plans:
             ]
         ),
         *_left_out(study),
-        *(_comparison(study.contexts[0].comparison, found) if study.kind is StudyKind.COMPARISON else []),
+        *(_comparison(study.contexts[0].comparison, found) if study.kind.has_one_context else []),
         f"trials: {needs.least_trials} or more",
         f"downloads: {', '.join(found.downloads) if found.downloads else _no_downloads(to_build)}",
         *([f"builds: {', '.join(to_build)} (several minutes each, on all processors)"] if to_build else []),
@@ -125,9 +127,9 @@ def _afterwards(study: Study, needs: Needs) -> list[str]:
 
 
 def _left_out(study: Study) -> list[str]:
-    if not study.skipped:
-        return []
-    return [f"skipped: {count(len(study.skipped), 'treatment')} whose server lacks the setting"]
+    lines = [f"skipped: {one.label} ({one.reason})" for one in study.skipped[:_MOST_SKIPPED]]
+    rest = len(study.skipped) - len(lines)
+    return [*lines, *([f"skipped: {rest} more"] if rest else [])]
 
 
 def _no_downloads(to_build: tuple[str, ...]) -> str:

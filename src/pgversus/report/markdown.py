@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from pgversus.answers.answer import StudyAnswer
 from pgversus.answers.plans import ComparedPlans, PlansAnswer
 from pgversus.plans.sentences import headline, sentences
+from pgversus.report.answer_table import AnswerTable
 from pgversus.report.arm_tables import HEADS, TIME_HEADS, TIMES_NOTE, SizeTable, TpsTable
 from pgversus.report.plans import NOTHING_COMPARED, override_text, plan_lines, plan_warnings, statement_text, times
 from pgversus.report.published import NOTHING_PUBLISHED, PublishedRatio, agreement_text, published_cells
 from pgversus.report.sentences import interval_heading
 from pgversus.report.study_page import study_page
 from pgversus.report.sweeps import HeatMap
-from pgversus.report.upgrade import FindingTable
 from pgversus.report.values import COUNTERS_NOTE, PlacedQuantityRow
 from pgversus.report.verdicts import VerdictRow
 from pgversus.report.why import Explanation
@@ -57,8 +57,8 @@ def markdown(answer: StudyAnswer, *, with_published: bool = False) -> str:
         f"## {escaped(page.title)}" if page.title else "",
         paragraph(page.question),
         paragraph(together(*page.answer)),
-        *(_findings(found) for found in page.findings),
-        "" if page.findings else _verdicts(page.verdicts),
+        *(_answer_table(found) for found in page.tables),
+        "" if page.tables else _verdicts(page.verdicts),
         *(_heat_map(found) for found in page.heat_maps),
         paragraph(together(*page.overview)),
         _published(page.published) if page.published is not None else "",
@@ -114,8 +114,10 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, names: int = 1
     return "\n".join(f"| {' | '.join(line[column] for column in kept)} |" for line in lines) if rows else ""
 
 
-def _findings(found: FindingTable) -> str:
-    return f"**{escaped(found.title)}**\n\n{table(found.heads, found.rows, names=2)}"
+def _answer_table(found: AnswerTable) -> str:
+    notes = "\n".join(f"- {escaped(note)}" for note in found.notes)
+    parts = (f"**{escaped(found.title)}**", table(found.heads, found.rows, names=found.names), notes)
+    return "\n\n".join(part for part in parts if part)
 
 
 def _verdicts(rows: Sequence[VerdictRow]) -> str:

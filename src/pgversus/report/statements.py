@@ -6,12 +6,12 @@ from itertools import accumulate
 from typing import Any
 
 from pgversus.report.inventory import aligned
+from pgversus.statements.document import SCHEMA
 from pgversus.statements.sources import SourceReport
 from pgversus.statements.statement import RecordedStatement
 from pgversus.text.redaction import code_without_secrets, visible
 from pgversus.text.units import count, duration, latency, percent, whole
 
-STATEMENTS_SCHEMA = "pgversus.statements/1"
 _HEADS = ("share", "calls", "mean", "kind", "values", "statement")
 _LONGEST = 100
 _MOST_OF_THE_TIME = 0.95
@@ -38,7 +38,7 @@ def statements_document(statements: Sequence[RecordedStatement], reports: Sequen
     """Return all statements as a JSON document; times in seconds, share as a fraction, null without any times."""
     total_s = sum(one.seconds for one in statements)
     return {
-        "schema": STATEMENTS_SCHEMA,
+        "schema": SCHEMA,
         "sources": [
             {"file": one.where, "form": one.form, "found": one.found, "skipped": dict(one.skipped)} for one in reports
         ],

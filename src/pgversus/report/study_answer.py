@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from pgversus.answers.answer import StudyAnswer
 from pgversus.answers.validity import Validity, validity_of_study
 from pgversus.report.advice import NOTHING_TO_DO, repairs, unfinished_groups
+from pgversus.report.answer_table import AnswerTable
 from pgversus.report.overview import WORST_FIRST, RankedVerdict, worst_first
 from pgversus.report.sentences import answer_sentences, contender_sentence, shortened
 from pgversus.report.size import size_advice
-from pgversus.report.upgrade import upgrade_sentences
+from pgversus.report.timeline import timeline_table
+from pgversus.report.upgrade import finding_tables, upgrade_sentences
 from pgversus.report.values import uses_factors
 from pgversus.report.verdicts import verdict_word
 from pgversus.stats.confidence import Verdict
@@ -26,6 +28,17 @@ def study_sentences(answer: StudyAnswer) -> list[str]:
     if is_single and answer.study.kind is not StudyKind.UPGRADE_CHECK:
         return answer_sentences(answer.answers[0])
     return joint_sentences(answer)
+
+
+def answer_tables(answer: StudyAnswer, most: int) -> list[AnswerTable]:
+    """Return the tables that are the answer instead of verdicts, if this kind of study has any. most: rows of each."""
+    match answer.study.kind:
+        case StudyKind.UPGRADE_CHECK:
+            return finding_tables(answer, most)
+        case StudyKind.TIMELINE:
+            return [timeline_table(one) for one in answer.answers]
+        case StudyKind.COMPARISON | StudyKind.STUDY:
+            return []
 
 
 def joint_sentences(answer: StudyAnswer) -> list[str]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from pgversus.answers.answer import StudyAnswer
+from pgversus.report.answer_table import AnswerTable
 from pgversus.report.arm_tables import SizeTable, TpsTable, arm_value_rows, size_tables, time_rows, tps_table
 from pgversus.report.methodology import study_lines
 from pgversus.report.overview import (
@@ -14,9 +15,8 @@ from pgversus.report.overview import (
     verdict_rows,
 )
 from pgversus.report.published import PublishedRatio, published_ratios
-from pgversus.report.study_answer import study_sentences
+from pgversus.report.study_answer import answer_tables, study_sentences
 from pgversus.report.sweeps import HeatMap, heat_maps
-from pgversus.report.upgrade import FindingTable, finding_tables
 from pgversus.report.values import PlacedQuantityRow, study_quantity_rows, unreported_metrics
 from pgversus.report.verdicts import VerdictRow
 from pgversus.report.why import Explanation, study_why
@@ -29,8 +29,8 @@ class StudyPage:
 
     title: str
     question: str
-    findings: list[FindingTable]
-    """Of an upgrade check, instead of the verdicts of its screening."""
+    tables: list[AnswerTable]
+    """The answer of an upgrade check or a timeline, instead of the verdicts."""
     verdicts: list[VerdictRow]
     heat_maps: list[HeatMap]
     """Empty with too many verdicts or too few factors."""
@@ -72,7 +72,7 @@ def study_page(answer: StudyAnswer, *, with_published: bool) -> StudyPage:
     return StudyPage(
         title=answer.study.title,
         question=answer.study.question,
-        findings=finding_tables(answer, MOST_ROWS),
+        tables=answer_tables(answer, MOST_ROWS),
         verdicts=shown,
         heat_maps=heat_maps(answer),
         published=published_ratios(answer)[:MOST_ROWS] if with_published else None,

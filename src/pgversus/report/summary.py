@@ -13,19 +13,12 @@ from rich.table import Table
 from rich.text import Text
 
 from pgversus.answers.answer import Answer, StudyAnswer
+from pgversus.report.console import STYLES, SafeConsole, answer_parts, print_parts, terminal_table
 from pgversus.report.methodology import restarts, windows_text
 from pgversus.report.overview import MOST_ROWS, joint_caveats, not_measured, overview_sentences, verdict_rows
 from pgversus.report.sentences import answer_sentences, interval_heading, metric_text
-from pgversus.report.study_answer import study_sentences
-from pgversus.report.terminal import (
-    STYLES,
-    SafeConsole,
-    print_parts,
-    table_of_findings,
-    terminal_table,
-    verdicts_of_study,
-)
-from pgversus.report.upgrade import finding_tables
+from pgversus.report.study_answer import answer_tables, study_sentences
+from pgversus.report.terminal import verdicts_of_study
 from pgversus.report.values import (
     change_texts,
     counter_label,
@@ -77,8 +70,8 @@ _NOT_RESTARTED = N_("method: {windows} per arm and block; {duration}")
 
 def print_summary(answer: StudyAnswer, console: Console, columns: int | None = None) -> None:
     """Print the summary; console and columns: as for print_answer."""
-    if answer.study.kind is StudyKind.UPGRADE_CHECK:
-        parts = _upgrade_check(answer)
+    if answer.study.kind in (StudyKind.UPGRADE_CHECK, StudyKind.TIMELINE):
+        parts = _tables(answer)
     else:
         parts = _comparison(answer.answers[0]) if answer.is_comparison and answer.answers else _study(answer)
     print_parts([*parts, *_caveats(answer), *_ending(answer)], console, columns)
@@ -108,15 +101,10 @@ def _comparison(answer: Answer) -> Iterator[RenderableType]:
     yield from _why(answer)
 
 
-def _upgrade_check(answer: StudyAnswer) -> Iterator[RenderableType]:
+def _tables(answer: StudyAnswer) -> Iterator[RenderableType]:
     yield from (Text(sentence, style="bold") for sentence in study_sentences(answer))
-    for found in finding_tables(answer, MOST_ROWS):
-        yield Text("")
-        yield Text(found.title, style="bold")
-        yield table_of_findings(found)
     yield Text("")
-    for why in islice((one for one in study_why(answer) if one.verdict in DIFFERENT), _LINES_OF_WHY):
-        yield Text(_("why ({context}): {claim}", context=why.context, claim=why.brief[0]))
+    yield from answer_parts(answer_tables(answer, MOST_ROWS))
     yield from (Text(_("not measured: {line}", line=line), style="red") for line in not_measured(answer))
 
 

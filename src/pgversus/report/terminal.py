@@ -2,18 +2,18 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any
 
 from rich.cells import cell_len
-from rich.console import Console, ConsoleOptions, RenderableType
-from rich.segment import Segment
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.report.arm_tables import HEADS, TIME_HEADS, TIMES_NOTE, SizeTable, size_tables
 from pgversus.report.caveats import caveat_text
+from pgversus.report.console import STYLES, answer_parts, print_parts, terminal_table
 from pgversus.report.methodology import comparison_lines
+from pgversus.report.overview import MOST_ROWS
 from pgversus.report.published import (
     NOTHING_PUBLISHED,
     PublishedRatio,
@@ -22,9 +22,9 @@ from pgversus.report.published import (
     published_cells,
 )
 from pgversus.report.sentences import answer_sentences, interval_heading, metric_text
+from pgversus.report.study_answer import answer_tables
 from pgversus.report.study_page import StudyPage, study_page
 from pgversus.report.sweeps import HeatCell, HeatMap, heat_color
-from pgversus.report.upgrade import FindingTable
 from pgversus.report.values import (
     COUNTERS_NOTE,
     PlacedQuantityRow,
@@ -37,39 +37,15 @@ from pgversus.report.values import (
 from pgversus.report.verdicts import MARKS, VerdictRow, verdict_word
 from pgversus.report.why import Explanation, why_of
 from pgversus.stats.analysis import ContenderResult, Estimate
-from pgversus.stats.confidence import DIFFERENT, Verdict
+from pgversus.stats.confidence import DIFFERENT
 from pgversus.study.comparison import BASELINE
 from pgversus.study.metrics import LATENCIES, Quantity, StepTime
 from pgversus.study.workload import Step
-from pgversus.text.redaction import visible
 from pgversus.text.translation import _
 from pgversus.text.units import latency, plus_minus
 
-
-class SafeConsole(Console):
-    """A console that makes control characters visible; rich removes bells and carriage returns, but not escapes."""
-
-    def __init__(self, **options: Any) -> None:
-        """Accept the options of rich, without mark-up: brackets in a text could otherwise form links or errors."""
-        super().__init__(**options, markup=False, emoji=False)
-
-    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Yield segments with control characters made visible; control sequences of rich are unchanged."""
-        for segment in super().render(renderable, options):
-            yield segment if segment.control else Segment(visible(segment.text), segment.style)
-
-
 _WIDTH_OF_LATENCY = 6
 """Columns of a latency name, including the gap."""
-STYLES = {
-    Verdict.FASTER: "green",
-    Verdict.SLOWER: "red",
-    Verdict.EQUIVALENT: "cyan",
-    Verdict.UNDECIDED: "yellow",
-    Verdict.INVALID: "red bold",
-}
-WIDEST = 10_000
-"""Width of a console on which no table is cut."""
 
 
 def print_answer(answer: Answer, console: Console, columns: int | None = None) -> None:
@@ -78,18 +54,6 @@ def print_answer(answer: Answer, console: Console, columns: int | None = None) -
     console: as wide as WIDEST. columns: of the actual terminal; None for a pipe.
     """
     print_parts(_parts(answer), console, columns)
-
-
-def print_parts(parts: Sequence[RenderableType], console: Console, columns: int | None) -> None:
-    """Print tables at full width, since a cut table loses values, and wrap sentences on a terminal.
-
-    In a pipe each sentence is on one line, for programs.
-    """
-    for part in parts:
-        if isinstance(part, Table) or columns is None:
-            console.print(part, soft_wrap=True)
-        else:
-            console.print(part, width=columns)
 
 
 def _parts(answer: Answer) -> list[RenderableType]:
@@ -227,15 +191,6 @@ def size_table(found: SizeTable) -> Table:
     return shown
 
 
-def terminal_table(first: str, *heads: str) -> Table:
-    """Return an empty table in the common style: names left-aligned, numbers right-aligned, no lines."""
-    empty = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", show_edge=False)
-    empty.add_column(Text(first), no_wrap=True)
-    for head in heads:
-        empty.add_column(Text(head), justify="right", no_wrap=True)
-    return empty
-
-
 def _caveat_lines(answer: Answer) -> list[str]:
     caveats = (_("{caveat} ({slug})", caveat=caveat_text(caveat), slug=caveat.slug) for caveat in answer.caveats)
     lines = [_("caveat: {caveat}", caveat=caveat) for caveat in caveats]
@@ -255,6 +210,7 @@ def print_study_answer(
     ones, if the study has any.
     """
     if answer.is_comparison and answer.answers:
+        print_parts(list(answer_parts(answer_tables(answer, MOST_ROWS))), console, columns)
         print_answer(answer.answers[0], console, columns)
         return
     print_parts(_parts_of_study(study_page(answer, with_published=with_published)), console, columns)
@@ -295,25 +251,12 @@ def _parts_of_study(page: StudyPage) -> list[RenderableType]:
 
 
 def _judged(page: StudyPage) -> Iterator[RenderableType]:
-    """Yield the findings of an upgrade check, or the verdicts of another study."""
+    """Yield the tables that are the answer, or the verdicts."""
     yield Text("")
-    for table in page.findings:
-        yield Text(table.title, style="bold")
-        yield table_of_findings(table)
-        yield Text("")
-    if not page.findings:
+    yield from answer_parts(page.tables)
+    if not page.tables:
         yield verdicts_of_study(page.verdicts)
         yield Text("")
-
-
-def table_of_findings(found: FindingTable) -> Table:
-    """Return the table of an upgrade check, with the statements last, whose texts are long."""
-    statement, *heads = found.heads
-    shown = terminal_table(*heads, statement)
-    shown.columns[-1].justify = "left"
-    for name, *cells in found.rows:
-        shown.add_row(*map(Text, [*cells, name]))
-    return shown
 
 
 def _heat_table(found: HeatMap) -> Table:

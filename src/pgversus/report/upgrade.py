@@ -3,11 +3,11 @@
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import islice
 from typing import Any
 
-from pgversus.answers.answer import StudyAnswer
+from pgversus.answers.answer import AttributionResult, StudyAnswer
 from pgversus.answers.upgrade import (
     NEEDS_ATTENTION,
     Finding,
@@ -17,9 +17,11 @@ from pgversus.answers.upgrade import (
     UpgradeAnswer,
     upgrade_answers,
 )
+from pgversus.report.answer_table import AnswerTable
 from pgversus.report.sentences import interval_heading
+from pgversus.report.why import why_of
 from pgversus.stats.confidence import ratio_bounds
-from pgversus.study.study import ApplicationStatement, StudyKind
+from pgversus.study.study import ApplicationStatement
 from pgversus.text.redaction import visible
 from pgversus.text.translation import N_, _, listed, ngettext, together, translate_stored
 from pgversus.text.units import RatioTexts, change, percent, ratio_texts, shows_factors
@@ -47,26 +49,20 @@ def upgrade_sentences(answer: StudyAnswer) -> list[str]:
     return [*targets, *([_coverage(answer.study.statements)] if answer.study.statements else [])]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FindingTable:
-    """The statements on one target, the most important first; every number is already text."""
+def finding_tables(answer: StudyAnswer, most: int) -> list[AnswerTable]:
+    """Return a table for each target, the most important statements first, in the current language. most: rows of each.
 
-    title: str
-    heads: tuple[str, ...]
-    rows: list[tuple[str, ...]]
-    """Statement, finding, share, change, interval, plan."""
-
-
-def finding_tables(answer: StudyAnswer, most: int) -> list[FindingTable]:
-    """Return a table for each target, in the current language; none for another study. most: rows of each."""
-    if answer.study.kind is not StudyKind.UPGRADE_CHECK:
-        return []
+    Its notes say why a confirmed slower statement is slower, and which settings undo it, as measured.
+    """
     heads = (_("statement"), _("finding"), _("share"), _("tps"), interval_heading(), _("plan"))
     return [
-        FindingTable(
+        AnswerTable(
             title=_("from {source} to {target}", source=one.source, target=one.target),
             heads=heads,
             rows=list(islice(_rows(one), most)),
+            names=2,
+            has_long_names=True,
+            notes=list(islice(_notes(one), most)),
         )
         for one in upgrade_answers(answer)
     ]
@@ -84,6 +80,13 @@ def _rows(upgrade: UpgradeAnswer) -> Iterator[tuple[str, ...]]:
             shown.interval,
             _("changed") if one.changed else "",
         )
+
+
+def _notes(upgrade: UpgradeAnswer) -> Iterator[str]:
+    for one in upgrade.having(Finding.SLOWER):
+        for why in () if one.confirmed is None else why_of(one.confirmed):
+            if why.contender == upgrade.target:
+                yield _("why ({context}): {claim}", context=visible(one.statement.name), claim=why.claim)
 
 
 def upgrade_document(answer: StudyAnswer) -> list[dict[str, Any]]:
@@ -198,5 +201,14 @@ def _document(found: StatementFinding) -> dict[str, Any]:
         "low": low,
         "high": high,
         "has_changed_plan": bool(found.changed),
+        "undone_by": _undo(found.attributed),
         "failure": found.failure or None,
     }
+
+
+def _undo(attributed: AttributionResult | None) -> dict[str, Any] | None:
+    """Return what restores the plans, with their effect and that of everything else as factors; None if unknown."""
+    if attributed is None or attributed.found is None:
+        return None
+    found = attributed.found
+    return {"settings": attributed.restoration, "plans": asdict(found.plans), "rest": asdict(found.rest)}

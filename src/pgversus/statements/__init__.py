@@ -3,7 +3,8 @@
 statement.py   a statement with its share of the load and its samples
 collection.py  statements of all sources, those that differ only in constants as one
 sources.py     a source of any form
-counters.py    exports of pg_stat_statements
+counters.py    rows of pg_stat_statements
+document.py    an earlier list of statements
 logs.py        csvlog, jsonlog, text, auto_explain
 parsing.py     kind and fingerprint, by PostgreSQL's parser
 literals.py    parameters and their values

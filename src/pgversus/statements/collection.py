@@ -4,6 +4,7 @@ from bisect import insort
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from pgversus.statements.document import ListedStatement
 from pgversus.statements.literals import parameters_in
 from pgversus.statements.parsing import Parsed, parsed
 from pgversus.statements.statement import RecordedStatement, Sample
@@ -80,6 +81,16 @@ class Collection:
             group.seconds += sample.seconds or 0.0
         if has_values and parameters_in(sample.text) <= len(sample.values):
             group.samples.add(sample)
+
+    def add_listed(self, listed: ListedStatement) -> None:
+        """Add a statement of an earlier list, with its counters and samples."""
+        if listed.calls:
+            self.add_counters(listed.text, calls=listed.calls, seconds=listed.seconds, rows=listed.rows)
+        group = self._group(listed.text)
+        group.name = group.name or listed.name
+        for sample in listed.samples:
+            if parameters_in(sample.text) <= len(sample.values):
+                group.samples.add(sample)
 
     def add_file(self, name: str, text: str, values: Iterable[tuple[str | None, ...]]) -> None:
         """Add a statement from a file of SQL, with the values given there. The file does not say how often it runs."""

@@ -1,4 +1,4 @@
-"""Exports of pg_stat_statements: CSV with a header, or JSON."""
+"""Rows of pg_stat_statements: from a server, or exported as CSV with a header, or as JSON."""
 
 import csv
 import json
@@ -44,8 +44,13 @@ def counters_from_csv(lines: Iterable[str], where: str) -> Iterator[Counted]:
 
 def counters_from_json(text: str, where: str) -> Iterator[Counted]:
     """Yield the rows of a JSON export: one array of objects, or one object a line. StudyError as above."""
-    for number, row in enumerate(_json_rows(text, where), start=1):
-        if not isinstance(row, dict):
+    yield from counters_from_rows(_json_rows(text, where), where)
+
+
+def counters_from_rows(rows: Iterable[Any], where: str) -> Iterator[Counted]:
+    """Yield rows that are mappings by name of column; StudyError as above."""
+    for number, row in enumerate(rows, start=1):
+        if not isinstance(row, Mapping):
             raise _bad_row(f"{where}, row {number}", f"a {type(row).__name__}", "an object with query, calls and times")
         yield _counted(row, f"{where}, row {number}")
 

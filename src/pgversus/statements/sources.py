@@ -1,16 +1,24 @@
-"""Reads statements from a source of any known form: an export of pg_stat_statements, a log, or SQL."""
+"""Reads statements from a source of any known form: pg_stat_statements, a log, SQL, or an earlier list."""
 
 import csv
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
+from typing import Any
 
 from pgversus.errors import StudyError
 from pgversus.statements.collection import Collection
-from pgversus.statements.counters import Counted, counters_from_csv, counters_from_json, is_counters_header
+from pgversus.statements.counters import (
+    Counted,
+    counters_from_csv,
+    counters_from_json,
+    counters_from_rows,
+    is_counters_header,
+)
+from pgversus.statements.document import DOCUMENT_HEAD, SCHEMA, statements_of_document
 from pgversus.statements.literals import logged_values
 from pgversus.statements.logs import (
     CSV_COLUMNS,
@@ -54,8 +62,20 @@ def read_source(where: str, lines: Iterator[str], collection: Collection) -> Sou
     all_lines = chain(head, lines)
     if (entries := _entries(head, all_lines, report)) is not None:
         _add_executions(entries, collection, report)
+    elif DOCUMENT_HEAD.match("".join(head)):
+        report.form = SCHEMA
+        for one in statements_of_document("".join(all_lines), where):
+            collection.add_listed(one)
+            report.found += 1
     else:
         _add_counters(_counters(where, head, all_lines, report), collection, report)
+    return report
+
+
+def read_rows(where: str, rows: Iterable[Mapping[str, Any]], collection: Collection) -> SourceReport:
+    """Add the rows of pg_stat_statements on a server to the collection. where: the server. StudyError as above."""
+    report = SourceReport(where=where, form="pg_stat_statements")
+    _add_counters(counters_from_rows(rows, where), collection, report)
     return report
 
 
@@ -166,7 +186,7 @@ def _unknown_form(where: str, found: str) -> StudyError:
         where=where,
         found=found,
         expected="an export of pg_stat_statements (CSV with a header, or JSON), a log with durations (csvlog, jsonlog "
-        "or text), a .sql file, or a directory of .sql files",
+        "or text), the output of pgversus statements --json, a .sql file, or a directory of .sql files",
         to_do=r"psql -c '\copy (SELECT * FROM pg_stat_statements) TO statements.csv CSV HEADER'",
     )
 

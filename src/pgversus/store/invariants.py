@@ -13,7 +13,7 @@ from pgversus.records.preparation import Preparation
 from pgversus.study.comparison import Comparison
 from pgversus.study.design import MOST_BLOCKS, MOST_CONTENDERS, Design
 from pgversus.study.published import read_figures
-from pgversus.study.study import StudyKind, StudyMetadata
+from pgversus.study.study import StudyMetadata
 from pgversus.study.workload import Operation, PgbenchWorkload, Workload
 
 _LARGEST = 1e15
@@ -31,8 +31,8 @@ def check_study(study: StudyMetadata, comparisons: Mapping[int, Comparison]) -> 
     contenders = sum(len(comparison.contenders) for comparison in comparisons.values())
     if comparisons and not contenders <= study.verdicts <= _MOST_VERDICTS:
         raise ValueError(f"{study.verdicts} verdicts for {contenders} contenders")
-    if study.kind is StudyKind.COMPARISON and study.contexts != 1:
-        raise ValueError(f"a comparison of {study.contexts} contexts")
+    if study.kind.has_one_context and study.contexts != 1:
+        raise ValueError(f"a {study.kind} of {study.contexts} contexts")
     if study.seed < 0:
         raise ValueError("a negative seed")
     for one in study.statements:

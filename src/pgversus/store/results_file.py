@@ -15,6 +15,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from pgversus.store.folder import FILE_NAME, SCHEMA_VERSION, unreadable
+from pgversus.text.validation import first_problem
 
 _KEYS: Mapping[str, tuple[str, ...]] = {
     "schema": (),
@@ -198,6 +199,5 @@ def _error_text(error: Exception) -> str:
     if isinstance(error, sqlite3.OperationalError) and str(error) == "interrupted":
         return "reading takes too long for results of this size"
     if isinstance(error, ValidationError):
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        return first_problem(error)
     return str(error)[:_LONGEST_WORDS]

@@ -123,6 +123,10 @@ Named = Release | LocalPath | SourceBuild
 ServerName = Named | RunningServer
 
 _RELEASE = re.compile(r"(?:(?P<family>[a-z]+):)?(?P<major>[0-9]{1,2})(?:\.(?P<minor>[0-9]{1,3}))?")
+_RANGE = re.compile(
+    r"(?P<family>[a-z]+:)?(?P<first>[0-9]{1,2}(?:\.[0-9]{1,3})?)\.\.(?P<last>[0-9]{1,2}(?:\.[0-9]{1,3})?)"
+)
+_LEAST_VERSIONS = 2
 _URI = re.compile(r"postgres(ql)?://", re.IGNORECASE)
 _ADDRESS = re.compile(r"https?://", re.IGNORECASE)
 _HASH_MARK = "#sha256="
@@ -137,12 +141,42 @@ _FORMS = (
 )
 
 
+def versions_of(text: str) -> list[str]:
+    """Return the names of consecutive versions: majors (`14..18`), minors (`17.0..17.8`), or another name as it is.
+
+    StudyError for versions that are not in order, or for minors of different majors.
+    """
+    found = _RANGE.fullmatch(text)
+    if found is None:
+        return [text]
+    family, first, last = found["family"] or "", found["first"], found["last"]
+    (major, _, minor), (last_major, _, last_minor) = first.partition("."), last.partition(".")
+    are_minors = bool(minor) and bool(last_minor) and major == last_major
+    are_majors = not minor and not last_minor
+    numbers = range(int(minor), int(last_minor) + 1) if are_minors else range(int(major), int(last_major) + 1)
+    if not (are_minors or are_majors) or len(numbers) < _LEAST_VERSIONS:
+        raise StudyError(
+            "not a range of versions",
+            slug="study-no-range",
+            where=text,
+            found=f"from {first} to {last}",
+            expected="a first and a later last version, both majors or both minors of one major",
+            to_do="14..18, or 17.0..17.8",
+        )
+    return [f"{family}{major}.{number}" if are_minors else f"{family}{number}" for number in numbers]
+
+
+def is_uri(text: str) -> bool:
+    """Return whether a text is a libpq connection URI, valid or not."""
+    return _URI.match(text) is not None
+
+
 def parse_server(text: str) -> ServerName:
     """Parse a server name such as `17`, `zonky:17.8`, `17.8+cassert`, `./postgres@master` or `postgresql://...`.
 
     Whether the version or the directory exists is checked later. StudyError for any other text.
     """
-    if _URI.match(text):
+    if is_uri(text):
         return RunningServer(uri=text)
     if _ADDRESS.match(text):
         named, options = _split_options(text)

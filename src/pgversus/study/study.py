@@ -21,6 +21,13 @@ class StudyKind(StrEnum):
     """One or more comparisons, from a study file."""
     UPGRADE_CHECK = "upgrade check"
     """A comparison of versions for each statement of an application."""
+    TIMELINE = "timeline"
+    """One comparison of consecutive versions, from the command line."""
+
+    @property
+    def has_one_context(self) -> bool:
+        """Whether a study of this kind is a single comparison."""
+        return self in (StudyKind.COMPARISON, StudyKind.TIMELINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +65,7 @@ class Context:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skipped:
-    """A treatment omitted because a server does not support it and the study allows that."""
+    """A treatment or a setting omitted because a server does not support it and the study allows that."""
 
     label: str
     reason: str
@@ -117,6 +124,8 @@ class Study:
     kind: StudyKind = StudyKind.STUDY
     skips_missing_settings: bool = False
     """Whether to skip treatments with a setting that a server lacks, instead of raising an error."""
+    carried_settings: frozenset[str] = frozenset()
+    """Names of settings from the user's own server, which none of the study's servers need have."""
     published: str | None = None
     """The text of the published figures of this study (study/published.py)."""
     skipped: tuple[Skipped, ...] = ()

@@ -124,6 +124,11 @@ def parse_precision(text: str, flag: str) -> float:
     return _parse_share(text, flag, "precision", slug="study-bad-precision")
 
 
+def parse_coverage(text: str, flag: str) -> float:
+    """Return a share of the load by the same rules as a margin."""
+    return _parse_share(text, flag, "coverage", slug="study-bad-coverage")
+
+
 def _parse_share(text: str, flag: str, name: str, *, slug: str) -> float:
     match = _SHARE.fullmatch(text.strip())
     value = float(match[1]) if match else 0.0

@@ -14,12 +14,13 @@ from pgversus.answers.answer import StudyAnswer
 from pgversus.answers.read import read_answer
 from pgversus.errors import StoreError
 from pgversus.report.article.page import article
+from pgversus.report.console import WIDEST, SafeConsole
 from pgversus.report.json_document import json_pieces, study_document
 from pgversus.report.markdown import markdown
 from pgversus.report.page.page import page_html
 from pgversus.report.side_by_side.document import side_by_side
 from pgversus.report.side_by_side.text import side_by_side_markdown
-from pgversus.report.terminal import WIDEST, SafeConsole, print_study_answer
+from pgversus.report.terminal import print_study_answer
 from pgversus.report.tidy_tables import csv_lines, trial_table, verdict_table
 from pgversus.store.folder import FILE_NAME, attribution_folder
 from tests.bounded import processor_time

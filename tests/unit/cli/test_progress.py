@@ -11,7 +11,7 @@ from pgversus.cli.progress import TerminalProgress
 from pgversus.cli.progress_rows import interim_text, start_text
 from pgversus.engine.progress import Look, Progress, TimeEstimate
 from pgversus.records.trials import Block, FailedTrial, Phase
-from pgversus.report.terminal import SafeConsole
+from pgversus.report.console import SafeConsole
 from pgversus.stats.analysis import InterimResult
 from pgversus.stats.confidence import UNBOUNDED, Interval, Verdict
 from pgversus.stats.effects import LogEstimate

@@ -15,11 +15,12 @@ from pgversus.answers.answer import StudyAnswer
 from pgversus.answers.read import read_answer
 from pgversus.plans.sentences import headline, sentences
 from pgversus.report.caveats import SENTENCES
+from pgversus.report.console import WIDEST
 from pgversus.report.html import plans_html
 from pgversus.report.json_document import document, json_pieces, study_document
 from pgversus.report.markdown import markdown, plans_markdown
 from pgversus.report.plans import plans_document, plans_text
-from pgversus.report.terminal import WIDEST, print_answer, print_study_answer
+from pgversus.report.terminal import print_answer, print_study_answer
 from pgversus.report.tidy_tables import csv_lines, verdict_table
 from pgversus.report.verdicts import verdict_word
 from pgversus.stats.confidence import Verdict

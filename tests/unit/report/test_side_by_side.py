@@ -14,12 +14,12 @@ from rich.console import Console
 
 from pgversus.answers.answer import Answer, StudyAnswer, Unanswered
 from pgversus.records.preparation import BuildRecord
+from pgversus.report.console import WIDEST
 from pgversus.report.json_document import json_pieces
 from pgversus.report.side_by_side.agreement import Agreement, DiscrepancyKind, MismatchReason, SideBySide
 from pgversus.report.side_by_side.document import SCHEMA, side_by_side, side_by_side_document, side_by_side_table
 from pgversus.report.side_by_side.section import side_by_side_section
 from pgversus.report.side_by_side.text import print_side_by_side, side_by_side_html, side_by_side_markdown
-from pgversus.report.terminal import WIDEST
 from pgversus.report.tidy_tables import csv_lines
 from pgversus.study.comparison import Arm, CacheState
 from pgversus.study.dataset import Dataset, SetupFile

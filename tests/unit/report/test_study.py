@@ -19,11 +19,12 @@ from pgversus.api import StudyResults
 from pgversus.cli.output import rendered
 from pgversus.records.trials import Phase
 from pgversus.report.arm_tables import arm_value_rows, time_rows, tps_table
+from pgversus.report.console import WIDEST
 from pgversus.report.json_document import STUDY_SCHEMA, json_pieces, study_document
 from pgversus.report.markdown import escaped, markdown, paragraph
 from pgversus.report.methodology import study_lines
 from pgversus.report.overview import joint_caveats, not_measured, overview_sentences, shared_caveats, verdict_rows
-from pgversus.report.terminal import WIDEST, print_answer, print_study_answer
+from pgversus.report.terminal import print_answer, print_study_answer
 from pgversus.report.tidy_tables import TidyTable, arrow_table, csv_lines, parquet_bytes, trial_table, verdict_table
 from pgversus.stats.confidence import Verdict
 from pgversus.study.dataset import Dataset

@@ -14,11 +14,12 @@ from rich.console import Console
 
 from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.answers.read import read_answer
+from pgversus.report.console import WIDEST
 from pgversus.report.overview import verdict_rows
 from pgversus.report.sentences import answer_sentences
 from pgversus.report.study_answer import study_sentences
 from pgversus.report.summary import print_sentences, print_summary, summary_picture
-from pgversus.report.terminal import WIDEST, print_answer, print_study_answer
+from pgversus.report.terminal import print_answer, print_study_answer
 from pgversus.report.values import study_quantity_rows, value_text
 from pgversus.study.metrics import Metric
 from pgversus.study.study import StudyKind, StudyMetadata

@@ -8,15 +8,17 @@ from dataclasses import replace
 import pytest
 
 from pgversus.answers.answer import OTHER_ROWS, Answer, Caveat, StudyAnswer, Unanswered
+from pgversus.answers.known_findings import KnownFindings
 from pgversus.answers.upgrade import Finding, UpgradeAnswer, contexts_to_confirm, upgrade_answers
 from pgversus.cli.answer import exit_code
-from pgversus.errors import ExitCode
+from pgversus.errors import ExitCode, StudyError
+from pgversus.report.console import SafeConsole
 from pgversus.report.json_document import json_pieces, study_document
 from pgversus.report.markdown import markdown
 from pgversus.report.page.page import page_html
 from pgversus.report.study_answer import study_sentences
 from pgversus.report.summary import print_summary
-from pgversus.report.terminal import SafeConsole, print_study_answer
+from pgversus.report.terminal import print_study_answer
 from pgversus.study.design import Design, StopReason
 from pgversus.study.study import ApplicationStatement, Context, StudyKind
 from tests.builders import answer, comparison, rate_block, study_answer
@@ -195,6 +197,24 @@ def test_only_what_is_confirmed_fails_as_slower(
     again = {} if confirmed is None else {1: confirmed}
     study = check(screened(0.8), *SAME, seconds=(1.0,) * 5, confirmed=again)
     assert exit_code(study, fail_on) is code
+
+
+def test_what_an_earlier_check_found_as_well_does_not_fail_again() -> None:
+    study = check(screened(0.4), *SAME, seconds=(1.0,) * 5, confirmed={1: cases.slower_by_half()})
+    document = "".join(json_pieces(study_document(study)))
+    assert exit_code(study, ("slower",)) is ExitCode.FAIL_ON
+    assert exit_code(study, ("slower",), known=KnownFindings(document, "known.json")) is ExitCode.DONE
+    other_target = KnownFindings(document.replace("17.8", "18.4"), "known.json")
+    assert exit_code(study, ("slower",), known=other_target) is ExitCode.FAIL_ON
+    only_likely = KnownFindings(document.replace('"slower"', '"likely slower"'), "known.json")
+    assert exit_code(study, ("slower",), known=only_likely) is ExitCode.FAIL_ON
+
+
+@pytest.mark.parametrize("document", ["", "[]", "{}", '{"upgrades": [{"target": "17"}]}'])
+def test_another_document_has_no_known_findings(document: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        KnownFindings(document, "known.json")
+    assert (caught.value.slug, caught.value.where) == ("study-no-known-findings", "known.json")
 
 
 def test_an_interrupted_confirmation_is_an_interrupted_check() -> None:

@@ -7,9 +7,10 @@ from rich.console import Console
 
 from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.records.trials import Block
+from pgversus.report.console import WIDEST
 from pgversus.report.json_document import document
 from pgversus.report.markdown import markdown
-from pgversus.report.terminal import WIDEST, print_answer, print_study_answer
+from pgversus.report.terminal import print_answer, print_study_answer
 from pgversus.report.tidy_tables import trial_table
 from pgversus.report.values import (
     COUNTERS_NOTE,

@@ -22,6 +22,7 @@ from pgversus.study.servers import (
     parse_server,
     parse_to_build,
     released_version,
+    versions_of,
 )
 
 SEVENTEEN = Release(major=17, minor=None)
@@ -422,3 +423,25 @@ def test_a_compiler_may_have_options(compiler: str) -> None:
 )
 def test_pre_releases_are_not_versions(text: str, version: tuple[int, int] | None) -> None:
     assert released_version(text) == (version and Version(major=version[0], minor=version[1]))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("14..16", ["14", "15", "16"]),
+        ("17.8..17.10", ["17.8", "17.9", "17.10"]),
+        ("wheel:16..17", ["wheel:16", "wheel:17"]),
+        ("zonky:17.0..17.1", ["zonky:17.0", "zonky:17.1"]),
+        ("17.8", ["17.8"]),
+        ("../postgres", ["../postgres"]),
+    ],
+)
+def test_a_range_of_versions_is_expanded(text: str, expected: list[str]) -> None:
+    assert versions_of(text) == expected
+
+
+@pytest.mark.parametrize("text", ["18..14", "17..17", "17.1..17.1", "16.3..17.4", "16.3..17", "16..17.4"])
+def test_a_range_needs_a_later_version_of_the_same_kind(text: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        versions_of(text)
+    assert (caught.value.slug, caught.value.where) == ("study-no-range", text)

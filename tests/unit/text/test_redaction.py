@@ -14,8 +14,8 @@ from rich.table import Table
 
 from pgversus.cli.command import command_typed
 from pgversus.errors import StudyError, StudyFileError
+from pgversus.report.console import SafeConsole
 from pgversus.report.markdown import escaped
-from pgversus.report.terminal import SafeConsole
 from pgversus.text.redaction import (
     code_without_secrets,
     command_without_secrets,

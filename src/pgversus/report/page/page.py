@@ -17,9 +17,8 @@ from pgversus.report.page.verdicts import answer_lines, study_badge, verdict_lin
 from pgversus.report.page.why import why_parts
 from pgversus.report.published import agreement_text, published_cells, published_ratios
 from pgversus.report.sentences import interval_heading, metric_text
-from pgversus.report.study_answer import joint_sentences
+from pgversus.report.study_answer import answer_tables, joint_sentences
 from pgversus.report.sweeps import plateau_sentences
-from pgversus.report.upgrade import finding_tables
 from pgversus.report.values import unreported_metrics
 from pgversus.text.translation import _, listed, together
 
@@ -41,16 +40,16 @@ def page_html(answer: StudyAnswer) -> str:
 
 def _answer_parts(answer: StudyAnswer, placed: Sequence[RankedVerdict]) -> dict[str, Any]:
     """Return the template values about verdicts."""
-    findings = finding_tables(answer, MOST_ROWS)
+    tables = answer_tables(answer, MOST_ROWS)
     # The verdicts of a screening are not the answer.
-    sentences, more = ([], 0) if findings else answer_lines(answer, placed)
+    sentences, more = ([], 0) if tables else answer_lines(answer, placed)
     lines = verdict_lines(placed)
     metrics = dict.fromkeys(one.analysis.metric for one in answer.answers)
     found = trust(answer, placed)
     return {
         "light_of_all": study_badge(answer),
-        "answer": together(*joint_sentences(answer)) if findings or len(placed) != 1 else "",
-        "findings": findings,
+        "answer": together(*joint_sentences(answer)) if tables or len(placed) != 1 else "",
+        "tables": tables,
         "sentences": sentences,
         "more_sentences": more,
         "overview": together(*overview_sentences(answer)),

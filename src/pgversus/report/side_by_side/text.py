@@ -4,12 +4,12 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from pgversus.report.console import STYLES, print_parts, terminal_table
 from pgversus.report.html import rendered_page
 from pgversus.report.markdown import bullets, escaped, paragraph, table
 from pgversus.report.sentences import interval_heading
 from pgversus.report.side_by_side.agreement import Agreement, SideBySide
 from pgversus.report.side_by_side.section import SideBySideSection, SideText, side_by_side_section
-from pgversus.report.terminal import STYLES, print_parts, terminal_table
 from pgversus.text.translation import _
 
 

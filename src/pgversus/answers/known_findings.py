@@ -1,0 +1,63 @@
+"""What an earlier upgrade check found, from its JSON document: it is known, and need not fail the next one."""
+
+from dataclasses import dataclass
+
+from pydantic import TypeAdapter, ValidationError
+
+from pgversus.answers.upgrade import Finding, StatementFinding
+from pgversus.errors import StudyError
+from pgversus.text.validation import first_problem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Statement:
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    statement: _Statement
+    finding: Finding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Upgrade:
+    target: str
+    statements: tuple[_Found, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _UpgradeDocument:
+    upgrades: tuple[_Upgrade, ...]
+
+
+_DOCUMENT = TypeAdapter(_UpgradeDocument)
+
+
+class KnownFindings:
+    """The findings of an earlier check."""
+
+    def __init__(self, document: str, where: str) -> None:
+        """document: of an upgrade check, in JSON; StudyError if it is none. where: its path, for messages."""
+        upgrades = _read(document, where).upgrades
+        self._found = {
+            (one.target, found.statement.text, found.finding) for one in upgrades for found in one.statements
+        }
+
+    def has(self, target: str, found: StatementFinding) -> bool:
+        """Return whether a statement has the same finding on a target of the same name."""
+        return (target, found.statement.text, found.finding) in self._found
+
+
+def _read(text: str, where: str) -> _UpgradeDocument:
+    try:
+        return _DOCUMENT.validate_json(text)
+    except ValidationError as error:
+        raise StudyError(
+            "not the answer of an upgrade check",
+            slug="study-no-known-findings",
+            where=where,
+            found=first_problem(error),
+            expected="a JSON document of pgversus upgrade-check",
+            to_do="pgversus report DIR --json -o FILE, with the results of an earlier upgrade check",
+        ) from error
