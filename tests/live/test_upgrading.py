@@ -7,10 +7,13 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
 from pgversus.host.identity import server_user
 from pgversus.postgres.client import fixed_client
+from pgversus.postgres.server import Server
 from tests.live.conftest import CommandLine, own_server
+from tests.recorded_shop import SHOP, shop_statements
 
 SETTINGS = {
     "logging_collector": "on",
@@ -34,6 +37,8 @@ class Recorded:
     dump: Path
     counters: Path
     logs: list[Path]
+    uri: str
+    """Of its database, which is running."""
 
 
 @pytest.fixture(scope="module")
@@ -65,10 +70,16 @@ def application(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
             found = server.cluster.data_directory / "log" / name
             (folder / name).write_bytes(found.read_bytes())
             logs.append(folder / name)
-        yield Recorded(dump=dump, counters=folder / "statements.csv", logs=logs)
+        yield Recorded(dump=dump, counters=folder / "statements.csv", logs=logs, uri=uri_of(server))
 
 
-def listed(command_line: CommandLine, *sources: Path) -> dict[str, dict[str, object]]:
+def uri_of(server: Server) -> str:
+    parameters = conninfo_to_dict(server.target.conninfo)
+    place = f"host={parameters['host']}&port={parameters['port']}"
+    return f"postgresql://{parameters['user']}@/{parameters['dbname']}?{place}"
+
+
+def listed(command_line: CommandLine, *sources: Path | str) -> dict[str, dict[str, object]]:
     """The statements on pgbench's tables that sources name, by fingerprint."""
     ended = command_line.run("statements", *map(str, sources), "--json")
     assert ended.code == 0, ended.stderr
@@ -97,6 +108,16 @@ def test_counters_and_all_forms_of_logs_name_the_same_statements(
     assert {both[fingerprint]["obstacle"] for fingerprint in counters} == {""}
 
 
+def test_a_server_is_asked_for_its_counters(command_line: CommandLine, application: Recorded) -> None:
+    now, exported = (listed(command_line, source) for source in (application.uri, application.counters))
+    for one in (*now.values(), *exported.values()):
+        # The server has executed the export since.
+        del one["share"]
+    assert now == exported
+    ended = command_line.run("statements", application.uri.replace("/postgres?", "/template1?"))
+    assert "the database does not have pg_stat_statements" in ended.stderr
+
+
 def test_pgbenchs_own_load_is_checked_from_its_dump_and_records(
     command_line: CommandLine, application: Recorded, tmp_path: Path
 ) -> None:
@@ -116,3 +137,19 @@ def test_pgbenchs_own_load_is_checked_from_its_dump_and_records(
     assert "from 16.12 to 17.8" in report.stdout
     again = command_line.run(*arguments, *sources, "--results", results, "--no-plans", "--json")
     assert again.document["upgrades"] == ended.document["upgrades"]
+
+
+def test_every_statement_of_the_bundled_shop_finds_rows() -> None:
+    client = fixed_client(server_user())
+    with own_server("18.0", {"fsync": "off"}) as server:
+        server.start()
+        conninfo = server.target.conninfo
+        load = [str(client.psql), "-X", "-q", "-v", "ON_ERROR_STOP=1", "-f", str(SHOP / "shop.sql"), conninfo]
+        subprocess.run(load, check=True, capture_output=True)
+        with psycopg.connect(conninfo, cursor_factory=psycopg.RawCursor) as connection:
+            connection.execute("ANALYZE")
+            for one in shop_statements():
+                for sample in one.samples:
+                    found = connection.execute(sample.text, sample.values)
+                    assert found.rowcount > 0, one.name
+            connection.rollback()

@@ -1,6 +1,8 @@
 """`pgversus upgrade-check`: check the statements of an application on newer versions of PostgreSQL."""
 
 import secrets
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,28 +17,28 @@ from pgversus.cli.options import (
     check_options,
     shared_options,
 )
+from pgversus.cli.output import read_text
 from pgversus.cli.question import data_options, dataset_of
 from pgversus.cli.statements import read_sources
-from pgversus.errors import StudyError
 from pgversus.postgres.labels import labelled_server
 from pgversus.study.comparison import expand_arms, with_equal_bytes
+from pgversus.study.configuration import Configuration, read_configuration
 from pgversus.study.design import DesignChoices, design_of
-from pgversus.study.servers import RunningServer
-from pgversus.study.settings import check_repeated_names, parse_setting
-from pgversus.study.study import Study, StudyKind
+from pgversus.study.settings import SettingLevels, check_repeated_names, parse_setting
+from pgversus.study.study import Skipped, Study, StudyKind
 from pgversus.study.workload import PgbenchWorkload, QueryMode
-from pgversus.text.units import parse_duration, parse_share
+from pgversus.text.units import parse_coverage, parse_duration, parse_share
 
 if TYPE_CHECKING:
-    from pgversus.study.comparison import Arm
+    from pgversus.answers.known_findings import KnownFindings
 
 _GROUPS = {
     "Data": ("restore", "setup", "initialize", "scale", "full_statistics"),
     "Statements": ("sources", "coverage", "protocol"),
-    "Servers": ("settings",),
+    "Servers": ("settings", "conf"),
     "Design": ("margin", "budget", "seed"),
     "Run": ("results", "new", "dry_run", "ask_servers"),
-    **ANSWER_GROUP,
+    "Answer": (*ANSWER_GROUP["Answer"], "known"),
     **PROGRAMS_GROUP,
 }
 
@@ -54,9 +56,9 @@ _GROUPS = {
     "sources",
     multiple=True,
     required=True,
-    metavar="FILE",
+    metavar="SOURCE",
     help="Statements of the application: an export of pg_stat_statements, a log, a .sql file or a directory of them, "
-    "as for pgversus statements; repeatable.",
+    "the URI of a database, or a list by pgversus statements --json; repeatable.",
 )
 @click.option(
     "-M",
@@ -73,6 +75,13 @@ _GROUPS = {
     metavar="PERCENT",
     help="Share of the total time that the executed statements have to cover; smaller statements are left out.",
 )
+@click.option(
+    "--conf",
+    type=click.Path(),
+    metavar="FILE",
+    help="postgresql.conf of the application's server, for all arms, except settings of the place, of logs and of "
+    "replication. --set takes precedence; a setting that a version does not know is skipped and reported.",
+)
 @click.option("--margin", metavar="PERCENT", help="Smallest difference that matters.  [default: 2%]")
 @click.option(
     "--budget",
@@ -80,6 +89,12 @@ _GROUPS = {
     show_default=True,
     metavar="TIME",
     help="Time limit for confirming what the screening of all statements finds (90s, 15m, 2h).",
+)
+@click.option(
+    "--known",
+    type=click.Path(),
+    metavar="FILE",
+    help="JSON document of an earlier upgrade check; --fail-on does not count what it found as well.",
 )
 @click.option("--seed", type=WholeNumber(min=0), metavar="N", help="Random seed.  [default: random]")
 @click.option("--new", is_flag=True, help="Start again; earlier results are renamed, not deleted.")
@@ -111,10 +126,17 @@ def upgrade_check(**options: Any) -> int:
         seed = seed_of(results)
     study = _study(options, secrets.randbelow(2**31) if seed is None else seed)
     earlier = EarlierResults.MOVE_AWAY if options["new"] else EarlierResults.RESUME
-    options = {**options, "check_rows": True}
+    options = {**options, "known": _known_findings(options["known"])}
     if options["dry_run"]:
         return show_dry_run(study, results, options, earlier=earlier)
     return measure(study, options, results, earlier=earlier)
+
+
+def _known_findings(path: str | None) -> "KnownFindings | None":
+    """Return the findings in a document; StudyError if it cannot be read or is none."""
+    from pgversus.answers.known_findings import KnownFindings  # noqa: PLC0415 - not for `--help`
+
+    return None if path is None else KnownFindings(read_text(path, "--known"), path)
 
 
 def _study(options: dict[str, Any], seed: int) -> Study:
@@ -124,10 +146,11 @@ def _study(options: dict[str, Any], seed: int) -> Study:
 
     settings = [parse_setting(text) for text in options["settings"]]
     check_repeated_names(settings)
+    carried = _configuration(options["conf"], {one.name.lower() for one in settings})
+    settings += [SettingLevels(name=one.name, values=(one.value,)) for one in carried.settings]
     servers = [labelled_server(text) for text in options["servers"]]
     load = PgbenchWorkload(scripts=(), query_mode=QueryMode(options["protocol"]), scale=options["scale"])
     arms, factors = expand_arms(servers, settings, workload=load, dataset=dataset_of(options))
-    _check_arms(arms)
     choices = DesignChoices(
         seed=seed,
         margin=None if options["margin"] is None else parse_share(options["margin"], "--margin"),
@@ -142,7 +165,7 @@ def _study(options: dict[str, Any], seed: int) -> Study:
         with_equal_bytes(arms),
         factors=factors,
         design=design,
-        coverage=parse_share(options["coverage"], "--coverage"),
+        coverage=parse_coverage(options["coverage"], "--coverage"),
     )
     return Study(
         name=_name(options["servers"]),
@@ -153,31 +176,25 @@ def _study(options: dict[str, Any], seed: int) -> Study:
         budget_s=design.budget_s,
         kind=StudyKind.UPGRADE_CHECK,
         statements=statements,
+        skips_missing_settings=bool(carried.settings),
+        carried_settings=frozenset(one.name for one in carried.settings),
+        skipped=_not_carried(carried.left_out, options["conf"]),
     )
+
+
+def _configuration(path: str | None, given: AbstractSet[str]) -> Configuration:
+    """Return the settings of a postgresql.conf; none without one. given: names of settings that take precedence."""
+    if path is None:
+        return Configuration(settings=(), left_out=())
+    found = read_configuration(read_text(path, "--conf"), path)
+    return replace(found, settings=tuple(one for one in found.settings if one.name not in given))
+
+
+def _not_carried(names: tuple[str, ...], path: str | None) -> tuple[Skipped, ...]:
+    label = f"{', '.join(names)} of {path}"
+    return (Skipped(label=label, reason="settings of the place, of logs, replication or extensions"),) if names else ()
 
 
 def _name(servers: tuple[str, ...]) -> str:
     plain = ("".join(c if c.isalnum() or c in ".=+" else "_" for c in one) for one in servers)
     return "-".join(["upgrade-check", *plain])[:100]
-
-
-def _check_arms(arms: "tuple[Arm, ...]") -> None:
-    """Raise StudyError for external servers, on which no statement of unknown effect is executed, and without data."""
-    if external := [arm.label for arm in arms if isinstance(arm.server, RunningServer)]:
-        raise StudyError(
-            "an upgrade check executes statements only on servers that pgversus starts itself",
-            slug="study-upgrade-running-server",
-            where=", ".join(external),
-            found="an external server",
-            expected="versions, builds or bin directories",
-            to_do="pg_dump -Fc -f app.dump DATABASE, then --restore app.dump with the version of that server",
-        )
-    if arms[0].dataset.is_empty:
-        raise StudyError(
-            "the servers have no data",
-            slug="study-no-tables",
-            where="upgrade-check",
-            found="none of --restore, --setup, -i",
-            expected="the data that the statements read",
-            to_do="pg_dump -Fc -f app.dump DATABASE, then --restore app.dump",
-        )

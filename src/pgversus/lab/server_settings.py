@@ -49,7 +49,8 @@ def with_possible_settings(study: Study, ask: Ask) -> Study:
     """Return the study without unavailable settings if it allows that; else raise StudyFileError with all refusals.
 
     If a server lacks a setting that another one has, its treatment is left out for a level of a factor, and a shared
-    setting is left out for that server. A setting that no server has is refused: its name is wrong.
+    setting is left out for that server. A setting that no server has is refused, because its name is wrong, unless it
+    comes from the user's own server.
     """
     answers = _answers(study, ask)
     problems = list(_problems(study, answers))
@@ -89,7 +90,7 @@ def _problems(study: Study, answers: _Answers) -> Iterator[StudyError]:
                     one = refused.setdefault(key, _Refusal(name=setting.name, answer=found))
                     one.add(setting.value, _server_text(arm.server))
     for one in refused.values():
-        others_have_it = one.answer.is_unknown and one.name in had
+        others_have_it = one.answer.is_unknown and (one.name in had or one.name in study.carried_settings)
         if not (others_have_it and study.skips_missing_settings):
             yield one.error(others_have_it=others_have_it)
     yield from _same_levels(study, answers)
@@ -167,6 +168,8 @@ def _without_missing(study: Study, answers: _Answers) -> Study:
                 label = f"{context.label} {arm.label}".strip()
                 skipped.append(Skipped(label=label, reason=f"unknown setting {lacking[0].name}"))
             else:
+                shared = (f"{setting.name} on {_server_text(arm.server)}" for setting in lacking)
+                skipped += [Skipped(label=label, reason="unknown setting") for label in shared]
                 kept = tuple(setting for setting in arm.settings if setting not in lacking)
                 arms.append(replace(arm, index=len(arms), settings=kept))
         if _is_comparison(context, arms):
@@ -182,7 +185,8 @@ def _without_missing(study: Study, answers: _Answers) -> Study:
             expected="a comparison whose baseline and one contender have the setting",
             to_do="remove the setting, or compare servers that have it",
         )
-    return replace(study, contexts=tuple(contexts), skipped=tuple(skipped))
+    # The arms of many contexts share their servers.
+    return replace(study, contexts=tuple(contexts), skipped=(*study.skipped, *dict.fromkeys(skipped)))
 
 
 def _lacks(answers: _Answers, arm: Arm, setting: Setting) -> bool:

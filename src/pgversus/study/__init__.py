@@ -3,6 +3,7 @@
 servers.py     server names on the command line
 build_options.py  options of a server that is built from source
 settings.py    --set NAME=A,B,C
+configuration.py  the settings of a postgresql.conf
 dataset.py     the data to load
 workload.py    an operation, or a mix of pgbench scripts
 steps.py       operations built from the user's input

@@ -15,6 +15,7 @@ from pgversus.statements.literals import with_literals
 from pgversus.statements.statement import RecordedStatement, Sample, StatementKind
 from pgversus.study.comparison import Arm, Comparison, unique_labels
 from pgversus.study.design import Design
+from pgversus.study.servers import RunningServer
 from pgversus.study.study import ApplicationStatement, Context, Study, StudyKind
 from pgversus.study.workload import PgbenchWorkload, Script
 from pgversus.text.sql import quoted_parts
@@ -22,6 +23,7 @@ from pgversus.text.translation import N_
 
 _SCREENING_BLOCKS, _SCREENING_ROUNDS = 6, 2
 # One quad of windows for each start. Six starts tell apart what is typical for all statements together.
+DEFAULT_COVERAGE = 0.99
 FACTOR = "statement"
 """The factor whose levels are the statements."""
 _TOO_SMALL = N_("smaller than the coverage requires")
@@ -44,8 +46,9 @@ def contexts_of(
     The contexts have the design of a screening.
     statements: largest total time first. load: runs each statement; its scripts are replaced. arms: likewise.
     design: for what is confirmed. coverage: share of the total time from which the smaller statements are left out.
-    StudyError if no statement can be executed.
+    StudyError if no statement can be executed, for external servers, or without data.
     """
+    _check_arms(arms)
     contexts: list[Context] = []
     known: list[ApplicationStatement] = []
     obstacles = _obstacles(statements, coverage)
@@ -134,12 +137,35 @@ def _escape_string(value: str) -> str:
     return " E'" + re.sub(_VARIABLE, r"\\x3A", escaped) + "'"
 
 
+def _check_arms(arms: Sequence[Arm]) -> None:
+    """Raise StudyError for external servers, on which no statement of unknown effect is executed, and without data."""
+    if external := [arm.label for arm in arms if isinstance(arm.server, RunningServer)]:
+        raise StudyError(
+            "an upgrade check executes statements only on servers that pgversus starts itself",
+            slug="study-upgrade-running-server",
+            where=", ".join(external),
+            found="an external server",
+            expected="versions, builds or bin directories",
+            to_do="pg_dump -Fc -f app.dump DATABASE, then --restore app.dump with the version of that server",
+        )
+    if any(arm.dataset.is_empty for arm in arms):
+        raise StudyError(
+            "the servers have no data",
+            slug="study-no-tables",
+            where="upgrade-check",
+            found="none of --restore, --setup, -i",
+            expected="the data that the statements read",
+            to_do="pg_dump -Fc -f app.dump DATABASE, then --restore app.dump",
+        )
+
+
 def _obstacles(statements: Sequence[RecordedStatement], coverage: float) -> list[str]:
     """Return why each statement is left out; empty texts for those that are executed."""
     total_s = math.fsum(one.seconds for one in statements)
     before = accumulate((one.seconds for one in statements), initial=0.0)
     return [
-        one.obstacle or (_TOO_SMALL if total_s and before_s >= coverage * total_s else "")
+        # How often a statement of a file runs is unknown: it is not small.
+        one.obstacle or (_TOO_SMALL if one.calls and total_s and before_s >= coverage * total_s else "")
         for one, before_s in zip(statements, before, strict=False)
     ]
 

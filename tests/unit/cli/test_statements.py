@@ -75,3 +75,34 @@ def test_a_file_that_cannot_be_read_is_an_error(name: str, tmp_path: Path, monke
     with pytest.raises(StudyError) as caught:
         output(name)
     assert caught.value.slug == "study-no-file"
+
+
+def test_the_document_is_a_source_that_says_the_same(export: str, tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    log.write_text("LOG:  duration: 1.5 ms  execute q: SELECT * FROM t WHERE a = $1\nDETAIL:  Parameters: $1 = '5'\n")
+    (tmp_path / "named.sql").write_text("-- name: by value\n-- values: $1 = '7'\nSELECT * FROM u WHERE b = $1;\n")
+    written = output(export, str(log), str(tmp_path / "named.sql"), "--json")
+    listed = tmp_path / "statements.json"
+    listed.write_text(written)
+    again = json.loads(output(str(listed), "--json"))
+    assert again["statements"] == json.loads(written)["statements"]
+    assert again["sources"] == [{"file": str(listed), "form": "pgversus.statements/1", "found": 4, "skipped": {}}]
+
+
+@pytest.mark.parametrize(
+    ("changed", "found"),
+    [
+        ({"calls": -1}, "statements.0.calls: Input should be greater than or equal to 0"),
+        ({"seconds": "much"}, "statements.0.seconds: "),
+        ({"samples": [{"values": []}]}, "statements.0.samples.0.text: Field required"),
+    ],
+)
+def test_a_damaged_document_is_refused(export: str, tmp_path: Path, changed: dict[str, object], found: str) -> None:
+    document = json.loads(output(export, "--json"))
+    document["statements"][0] |= changed
+    listed = tmp_path / "statements.json"
+    listed.write_text(json.dumps(document, indent=2))
+    with pytest.raises(StudyError) as caught:
+        output(str(listed))
+    assert (caught.value.slug, caught.value.where) == ("statements-bad-document", str(listed))
+    assert caught.value.found.startswith(found)

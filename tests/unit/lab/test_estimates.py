@@ -92,7 +92,7 @@ def test_treatments_that_a_local_server_does_not_support_are_not_counted(study: 
     assert (study.treatments, found.study.treatments) == (4, 2)
     text = dry_run_text(found)
     assert "1 comparison, 2 treatments, 1 verdict" in text
-    assert "skipped: 2 treatments" in text
+    assert text.count("skipped: ") == 2
     assert not (tmp_path / "r").exists()
 
 

@@ -112,7 +112,17 @@ def test_a_shared_setting_is_left_out_for_the_server_that_lacks_it() -> None:
         (),
         (Setting(name="io_combine_limit", value="8"),),
     ]
-    assert found.skipped == ()
+    assert [(one.label, one.reason) for one in found.skipped] == [(f"io_combine_limit on {OLD}", "unknown setting")]
+
+
+def test_a_setting_of_the_users_own_server_may_be_unknown_to_all() -> None:
+    arms = ((OLD, (("io_combine_limit", "8"),)), (OLD, (("io_combine_limit", "8"),)))
+    requested = replace(study(arms), skips_missing_settings=True)
+    with pytest.raises(StudyError):
+        with_possible_settings(requested, Servers())
+    found = with_possible_settings(replace(requested, carried_settings=frozenset({"io_combine_limit"})), Servers())
+    assert [arm.settings for arm in found.contexts[0].comparison.arms] == [(), ()]
+    assert len(found.skipped) == 1
 
 
 def test_a_level_that_a_server_lacks_is_left_out_with_its_treatment() -> None:

@@ -8,7 +8,9 @@ import pytest
 
 from pgversus.errors import StudyError
 from pgversus.lab import studies
-from pgversus.lab.studies import StudyFiles, find_study, open_study
+from pgversus.lab.studies import StudyFiles, find_study, library, open_study
+from pgversus.statements.collection import Collection
+from pgversus.statements.sources import read_source
 from pgversus.store.writing import Results
 from pgversus.study.study import StudyMetadata
 
@@ -123,3 +125,14 @@ def test_reading_a_small_file_takes_little_memory_although_much_is_allowed(tmp_p
     tracemalloc.stop()
     assert content == b"SELECT 1;"
     assert peak < 10e6
+
+
+def test_all_values_of_the_bundled_shop_are_in_its_counters_and_its_log() -> None:
+    collection = Collection()
+    for name in ("statements.csv", "postgresql.csv"):
+        with (library() / "shop-15-to-18" / name).open() as lines:
+            read_source(name, iter(lines), collection)
+    found = collection.statements
+    assert len(found) == 62
+    assert [one.text for one in found if one.obstacle] == []
+    assert all(one.calls and one.seconds for one in found)

@@ -5,8 +5,8 @@ from typing import TypeVar
 
 from pgversus.errors import StudyError
 from pgversus.study.dataset import SetupFile, setup_file
-from pgversus.study.file import schema
 from pgversus.study.file.document import Path, as_key, shown
+from pgversus.study.file.key_types import Table
 from pgversus.study.file.problems import Problems
 from pgversus.study.settings import Setting, parse_setting
 
@@ -50,8 +50,8 @@ class Contents:
         found = self._content(name, path)
         return None if found is None else setup_file(found[0], found[1] or b"")
 
-    def figures(self, name: str, path: Path) -> str | None:
-        """Return the text of published figures; None if it cannot be read or must not be read yet."""
+    def unless_unread(self, name: str, path: Path) -> str | None:
+        """Return the text of a file; None if it cannot be read or must not be read yet."""
         text = self.script(name, path)
         return None if name in self._known and self._known[name][1] is None else text
 
@@ -142,12 +142,12 @@ _REMEDIES = {
 }
 
 
-def given_forms(table: schema.Table, forms: Iterable[str]) -> list[str]:
+def given_forms(table: Table, forms: Iterable[str]) -> list[str]:
     """Return the keys of `forms` that the table has."""
     return [form for form in forms if getattr(table, form) is not None]
 
 
-def is_one(table: schema.Table, forms: tuple[str, ...], path: Path, problems: Problems) -> bool:
+def is_one(table: Table, forms: tuple[str, ...], path: Path, problems: Problems) -> bool:
     """Return whether the table has exactly one of these keys; otherwise a problem is added."""
     if any(problems.concern(*path, form) for form in forms):
         return False

@@ -9,6 +9,7 @@ from pgversus.errors import StudyError
 from pgversus.study.build_options import USUAL_MANNER, requested_manner
 from pgversus.study.design import DesignChoices
 from pgversus.study.file import schema
+from pgversus.study.file.application import upgrade_check_of
 from pgversus.study.file.contexts import StudyPlan, check_treatment_count, choices_of, contexts_of, designs_for
 from pgversus.study.file.description import listed, nearest
 from pgversus.study.file.document import Path, as_toml, find_places, parse_document, shown
@@ -129,7 +130,7 @@ def read_study(
     contexts = () if plan is None else contexts_of(plan, problems)
     problems.refuse()
     design = contexts[0].comparison.design
-    return Study(
+    study = Study(
         name=_name(name, chosen),
         title=" ".join(valid["title"].split()),
         question=sections.question or "",
@@ -141,13 +142,16 @@ def read_study(
         metrics=tuple(sections.metrics or ()),
         build_manner=requested_manner(USUAL_MANNER, sections.build_profile, sections.build_system),
     )
+    if sections.application is not None:
+        return upgrade_check_of(study, sections.application, contents, problems)
+    return study
 
 
 def _figures(sections: schema.Sections, contents: Contents, problems: Problems) -> str | None:
     """Return the checked text of the published figures; None if the file names none."""
     if sections.published is None:
         return None
-    text = contents.figures(sections.published, ("published",))
+    text = contents.unless_unread(sections.published, ("published",))
     if text is not None:
         with problems.catch(("published",)):
             read_figures(text)

@@ -146,6 +146,7 @@ _SECTIONS: tuple[tuple[str, Path, str], ...] = (
     ("[workload], [workloads.NAME]", ("workload",), "WorkloadTable"),
     ("A script in `scripts`", ("workload", "scripts", 0), "ScriptEntry"),
     ("A step in `steps`", ("workload", "steps", 0), "StepEntry"),
+    ("[application]", ("application",), "ApplicationTable"),
     ("[dataset], [datasets.NAME]", ("dataset",), "DatasetTable"),
     ("[load], [loads.NAME]", ("load",), "LoadTable"),
     ("[design]", ("design",), "DesignTable"),

@@ -145,6 +145,9 @@ def _idle(name: str) -> StudyError:
 
 
 T = TypeVar("T")
+_APPLICATION = "application"
+_TEMPLATE = schema.WorkloadTable(sql=";")
+"""Each statement of an application is put in its place."""
 _REWRITTEN = ("script", "sql")
 
 
@@ -221,6 +224,10 @@ def workloads_of(
 ) -> dict[str, NamedWorkload]:
     """Return all workloads by name, in the order of the file."""
     tables = _tables(sections.workload, sections.workloads, "workload", problems)
+    if sections.application is not None:
+        if tables:
+            problems.add((_APPLICATION,), _two_kinds())
+        tables = {_APPLICATION: (_TEMPLATE, (_APPLICATION,))}
     if not tables and not problems.lost_names("workload"):
         problems.add(
             ("workload", "script"),
@@ -242,6 +249,16 @@ def workloads_of(
             workload, dataset=_own_dataset(table, path, datasets, problems, is_chosen=is_chosen)
         )
     return result
+
+
+def _two_kinds() -> StudyError:
+    return StudyError(
+        "both [application] and a workload are given",
+        slug="study-file-conflict",
+        found="both",
+        expected="[application] for statements, [workload] or [workloads.NAME] for scripts and operations",
+        to_do="remove one of them",
+    )
 
 
 def unknown_name(kind: str, name: str, names: Mapping[str, object]) -> StudyError:

@@ -1,0 +1,88 @@
+"""A postgresql.conf of the user: which of its settings every arm gets, and which say nothing about speed."""
+
+import re
+from dataclasses import dataclass
+
+from pgversus.errors import StudyError
+from pgversus.study.settings import Setting
+from pgversus.text.redaction import value_without_secrets
+
+_LINE = re.compile(
+    r"(?P<name>[A-Za-z_][\w$]*(?:\.[A-Za-z_][\w$]*)*)\s*(?:=\s*|\s)"
+    r"(?:'(?P<quoted>(?:[^'\\]|''|\\.)*)'|(?P<bare>[^\s#'=][^\s#']*))\s*(?:#.*)?"
+)
+"""As in guc-file.l: the equals sign is optional."""
+_ESCAPED = re.compile(r"''|\\(.)")
+_INCLUDES = frozenset({"include", "include_dir", "include_if_exists"})
+_OF_THE_PLACE = re.compile(
+    r"data_directory|config_file|hba_file|ident_file|external_pid_file|cluster_name|update_process_title|event_source"
+    r"|listen_addresses|port|superuser_reserved_connections|reserved_connections|unix_socket_\w+|bonjour\w*|tcp_\w+"
+    r"|authentication_timeout|password_encryption|scram_iterations|ssl\w*|krb_\w+|gss_\w+|db_user_namespace"
+    r"|log_\w+|logging_collector|syslog\w*|debug_print_\w+|application_name"
+    r"|archive_\w+|restore_command|recovery_\w+|promote_trigger_file|primary_\w+|hot_standby\w*|wal_receiver_\w+"
+    r"|wal_retrieve_retry_interval|synchronous_standby_names|sync_replication_slots|standby_slot_names"
+    r"|max_replication_slots|max_slot_wal_keep_size|wal_keep_\w+|max_wal_senders|wal_sender_timeout|max_standby_\w+"
+    r"|shared_preload_libraries|session_preload_libraries|local_preload_libraries|dynamic_library_path|jit_provider"
+    r"|lc_\w+|timezone_abbreviations|default_text_search_config|stats_temp_directory"
+)
+"""Settings for addresses, access, logs, replication, libraries and the locale of a server."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configuration:
+    """The settings of a postgresql.conf."""
+
+    settings: tuple[Setting, ...]
+    """For every arm that knows them."""
+    left_out: tuple[str, ...]
+    """Names of the others: of the place where the server runs, or of extensions."""
+
+
+def read_configuration(text: str, where: str) -> Configuration:
+    """Return the settings of a postgresql.conf, of several lines with one name the last.
+
+    where: its path, for messages. StudyError for a line that is no setting, and for one that includes another file.
+    """
+    found: dict[str, Setting] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        stripped = line.strip()
+        if not stripped or stripped.startswith("#"):
+            continue
+        match = _LINE.fullmatch(stripped)
+        if match is None:
+            raise _no_setting(f"{where}, line {number}", value_without_secrets(*stripped.partition("=")[::2]))
+        name = match["name"].lower()
+        if name in _INCLUDES:
+            raise _includes(f"{where}, line {number}", stripped)
+        quoted = match["quoted"]
+        value = match["bare"] if quoted is None else _ESCAPED.sub(lambda pair: pair[1] or "'", quoted)
+        found[name] = Setting(name=name, value=value)
+    kept = tuple(one for one in found.values() if not _is_left_out(one.name))
+    return Configuration(settings=kept, left_out=tuple(name for name in found if _is_left_out(name)))
+
+
+def _is_left_out(name: str) -> bool:
+    return "." in name or _OF_THE_PLACE.fullmatch(name) is not None
+
+
+def _no_setting(where: str, found: str) -> StudyError:
+    return StudyError(
+        "not a line of a postgresql.conf",
+        slug="study-bad-configuration",
+        where=where,
+        found=found,
+        expected="NAME = VALUE, with quotes around a value that contains spaces or punctuation",
+        to_do="correct the line, or remove it from a copy of the file",
+    )
+
+
+def _includes(where: str, found: str) -> StudyError:
+    return StudyError(
+        "a configuration file that includes another one",
+        slug="study-bad-configuration",
+        where=where,
+        found=found,
+        expected="all settings in one file",
+        to_do="on the server: psql -XAt -c \"SELECT format('%s = %L', name, current_setting(name)) FROM pg_settings "
+        "WHERE source = 'configuration file'\" > postgresql.conf",
+    )
