@@ -7,8 +7,10 @@ from enum import StrEnum
 
 from pgversus.answers.answer import OTHER_ORDER, OTHER_ROWS, Answer, AttributionResult, StudyAnswer, Unanswered
 from pgversus.answers.plans import ComparedPlans, changed_plans
+from pgversus.records.trials import NOTHING_FINISHED
 from pgversus.stats.confidence import UNBOUNDED, Interval, Verdict
 from pgversus.stats.moderation import ModeratedEstimate, moderated, selected
+from pgversus.study.comparison import BASELINE
 from pgversus.study.study import ApplicationStatement
 
 
@@ -40,6 +42,7 @@ _OF_VERDICT = {
     Verdict.EQUIVALENT: Finding.EQUIVALENT,
     Verdict.INVALID: Finding.FAILS,
 }
+_WITHOUT_RATIO = frozenset({Finding.FAILS, Finding.NOT_MEASURED})
 _WITHOUT_DIFFERENCE = frozenset({Finding.NO_DIFFERENCE, Finding.EQUIVALENT})
 _WIDEST = 5.0
 """Half width of a log ratio from which an interval says nothing about the load: a factor of 150 to each side."""
@@ -190,7 +193,7 @@ def _measured(
         changed=changed,
         confirmed=confirmed,
         attributed=None if confirmed is None else confirmed.attributed.get(target),
-        failure=_first_failure(answer, target) if finding is Finding.FAILS else "",
+        failure=next(_failures(answer, target), "") if finding in _WITHOUT_RATIO else "",
     )
 
 
@@ -199,7 +202,9 @@ def _finding(screened: _Screened, confirmed: Answer | None, *, has_changed: bool
     if any(one.slug in (OTHER_ROWS, OTHER_ORDER) for one in answer.caveats_of(target)):
         return Finding.OTHER_ROWS
     if answer.analysis.result_of(target).verdict is Verdict.INVALID:
-        return Finding.FAILS
+        failures = list(_failures(answer, target))
+        has_error = not failures or any(message != NOTHING_FINISHED for message in failures)
+        return Finding.FAILS if has_error else Finding.NOT_MEASURED
     verdict = Verdict.UNDECIDED if confirmed is None else confirmed.analysis.result_of(target).verdict
     found = _OF_VERDICT.get(verdict) or _of_screening(screened)
     return Finding.CHANGED_PLAN if has_changed and found in _WITHOUT_DIFFERENCE else found
@@ -224,9 +229,9 @@ def _log_ratio(screened: _Screened, confirmed: Answer | None, ratios: int) -> Lo
     return LogRatio(point=screened.estimate.point, interval=screened.estimate.interval(ratios))
 
 
-def _first_failure(answer: Answer, target: int) -> str:
-    failures = (one.message for block in answer.blocks for one in block.failures if one.arm in (0, target))
-    return next(failures, "")
+def _failures(answer: Answer, target: int) -> Iterator[str]:
+    """Yield the messages of failed trials of the source and of this target."""
+    yield from (one.message for block in answer.blocks for one in block.failures if one.arm in (BASELINE, target))
 
 
 def _not_measured(statement: ApplicationStatement, share: float | None, missing: Unanswered) -> StatementFinding:

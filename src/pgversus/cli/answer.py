@@ -129,14 +129,28 @@ def exit_code(answer: "StudyAnswer", fail_on: tuple[str, ...], *, known: "KnownF
 
 
 def _verdicts(answer: "StudyAnswer", known: "KnownFindings | None") -> Iterator[str]:
-    """Yield the verdicts that --fail-on names; contexts that were not measured are undecided."""
-    from pgversus.answers.upgrade import OPEN, upgrade_answers  # noqa: PLC0415 - the same
+    """Yield what --fail-on names; contexts that were not measured are undecided."""
+    from pgversus.answers.answer import OTHER_ORDER, OTHER_ROWS  # noqa: PLC0415 - the same
     from pgversus.study.study import StudyKind  # noqa: PLC0415 - the same
 
     if answer.study.kind is StudyKind.UPGRADE_CHECK:
-        for upgrade in upgrade_answers(answer):
-            new = (one for one in upgrade.findings if known is None or not known.has(upgrade.target, one))
-            yield from ("undecided" if one.finding in OPEN else one.finding.value for one in new)
+        yield from _findings(answer, known)
         return
     yield from (result.verdict.value for one in answer.answers for result in one.analysis.results)
     yield from ("undecided" for _ in answer.unanswered)
+    if any(caveat.slug in (OTHER_ROWS, OTHER_ORDER) for one in answer.answers for caveat in one.caveats):
+        yield "rows"
+
+
+def _findings(answer: "StudyAnswer", known: "KnownFindings | None") -> Iterator[str]:
+    """Yield the findings of an upgrade check that are not known, in the words of --fail-on."""
+    from pgversus.answers.upgrade import OPEN, Finding, upgrade_answers  # noqa: PLC0415 - the same
+
+    for upgrade in upgrade_answers(answer):
+        for one in upgrade.findings:
+            if known is not None and known.has(upgrade.target, one):
+                continue
+            if one.finding in OPEN:
+                yield "undecided"
+            else:
+                yield "rows" if one.finding is Finding.OTHER_ROWS else one.finding.value

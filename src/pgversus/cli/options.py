@@ -102,8 +102,8 @@ _OPTIONS = (
     click.option(
         "--fail-on",
         multiple=True,
-        type=click.Choice(["slower", "undecided"]),
-        help="Exit with status 1 on this verdict; repeatable.",
+        type=click.Choice(["slower", "undecided", "rows"]),
+        help="Exit with status 1 on this verdict, or on different rows where they are checked; repeatable.",
     ),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of tables."),
     OUTPUT,

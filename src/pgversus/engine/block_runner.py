@@ -16,7 +16,16 @@ import numpy as np
 from pgversus.engine.context_state import ContextState
 from pgversus.engine.progress import Progress
 from pgversus.engine.testbed import Clock, Testbed, TrialFailedError, TrialRunner
-from pgversus.records.trials import Block, DiscardedWindow, FailedTrial, Phase, Trial, Window, trial_of
+from pgversus.records.trials import (
+    NOTHING_FINISHED,
+    Block,
+    DiscardedWindow,
+    FailedTrial,
+    Phase,
+    Trial,
+    Window,
+    trial_of,
+)
 from pgversus.stats.block_model import ratio_error
 from pgversus.study.comparison import BASELINE
 from pgversus.study.design import WindowKind
@@ -210,8 +219,7 @@ class _Attempt:
             if sum(window.transactions for window in windows):
                 trials[arm] = trial_of(arm, windows, self._gauges.get(arm), self._counters.get(arm))
             else:
-                words = "no transaction finished in any window"
-                failures.append(FailedTrial(arm=arm, phase=Phase.MEASURE, message=words))
+                failures.append(FailedTrial(arm=arm, phase=Phase.MEASURE, message=NOTHING_FINISHED))
         if BASELINE in trials:
             for arm in trials.keys() - {BASELINE}:
                 trials[arm] = trials[arm]._replace(ratio_error=ratio_error(trials[BASELINE], trials[arm]))

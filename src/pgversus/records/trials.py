@@ -275,6 +275,10 @@ class Phase(StrEnum):
     MEASURE = "measure"
 
 
+NOTHING_FINISHED = "no transaction finished in any window"
+"""The message of a trial whose windows were too short for its host, which is no error of its statements."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailedTrial:
     """A trial without a result: stored with its message, never counted."""

@@ -12,6 +12,7 @@ from pgversus.answers.known_findings import KnownFindings
 from pgversus.answers.upgrade import Finding, UpgradeAnswer, contexts_to_confirm, upgrade_answers
 from pgversus.cli.answer import exit_code
 from pgversus.errors import ExitCode, StudyError
+from pgversus.records.trials import NOTHING_FINISHED, FailedTrial, Phase
 from pgversus.report.console import SafeConsole
 from pgversus.report.json_document import json_pieces, study_document
 from pgversus.report.markdown import markdown
@@ -106,6 +107,20 @@ def test_findings_are_ordered_by_importance_then_share() -> None:
     assert upgrade.having(Finding.FAILS)[0].failure == "relation t does not exist"
 
 
+@pytest.mark.parametrize(
+    ("message", "finding"),
+    [("ERROR:  division by zero", Finding.FAILS), (NOTHING_FINISHED, Finding.NOT_MEASURED)],
+)
+def test_windows_that_were_too_short_are_no_failure_of_the_statement(message: str, finding: Finding) -> None:
+    blocks = [
+        rate_block(n, 1000.0, None)._replace(failures=(FailedTrial(arm=1, phase=Phase.MEASURE, message=message),))
+        for n in range(1, 7)
+    ]
+    failed = answer(blocks, comparison(), stopped=StopReason.FAILED, invalid=frozenset({1}))
+    upgrade = only(check(failed, *SAME, seconds=(1.0,) * 5))
+    assert [(one.statement.name, one.failure) for one in upgrade.having(finding)] == [("1", message)]
+
+
 def test_a_confirmation_replaces_the_ratio_and_the_claim_of_the_screening() -> None:
     study = check(screened(0.8), *SAME, seconds=(1.0,) * 5, confirmed={1: cases.equivalent()})
     (found,) = only(study).having(Finding.EQUIVALENT)
@@ -197,6 +212,15 @@ def test_only_what_is_confirmed_fails_as_slower(
     again = {} if confirmed is None else {1: confirmed}
     study = check(screened(0.8), *SAME, seconds=(1.0,) * 5, confirmed=again)
     assert exit_code(study, fail_on) is code
+
+
+def test_different_rows_fail_if_requested() -> None:
+    other_rows = replace(screened(1.0), caveats=(Caveat(slug=OTHER_ROWS, arm=1, values={}),))
+    study = check(other_rows, *SAME, seconds=(1.0,) * 5)
+    assert exit_code(study, ("rows",)) is ExitCode.FAIL_ON
+    assert exit_code(study, ("slower", "undecided")) is ExitCode.DONE
+    assert exit_code(check(*SAME, seconds=(1.0,) * 4), ("rows",)) is ExitCode.DONE
+    assert exit_code(study_answer([other_rows]), ("rows",)) is ExitCode.FAIL_ON
 
 
 def test_what_an_earlier_check_found_as_well_does_not_fail_again() -> None:
