@@ -7,7 +7,8 @@ description.py  the schema in words, and as JSON Schema
 document.py     TOML text to plain tables, with the line of every key
 problems.py     collects all problems of a file
 keys.py         keys shared by tables: files, settings, quantities, exclusive keys
-workloads.py    workloads, operations, datasets and loads
+workloads.py    workloads, datasets and loads
+operations.py   the steps of operations
 factors.py      the factors of a file
 matrix.py       factors with their levels, their matrix, and the compared factor
 selection.py    exclude and only
