@@ -33,6 +33,8 @@ from pgversus.statements.logs import (
 
 _NAME = re.compile(r"^-- name: *(.+?) *$", re.MULTILINE)
 _VALUES = re.compile(r"^-- values: *(.*?) *$", re.MULTILINE)
+_END = re.compile(r";\s*(?:--[^\n]*(?:\n\s*|\Z))*\Z")
+"""The end of a statement, and comments behind it, which belong to the next one."""
 _FIRST_LINES = 50
 """Lines of a log in text form among which there must be a message."""
 
@@ -92,9 +94,9 @@ def read_sql(where: str, text: str, name: str, collection: Collection) -> Source
             if (found := logged_values(line)) is None:
                 raise _bad_values(f"{where}, {title}", line)
             values.append(found)
-        without_headers = _VALUES.sub("", statement).strip()
-        if without_headers:
-            collection.add_file(title, without_headers.rstrip("; \n"), values)
+        query = _END.sub("", _VALUES.sub("", statement).strip()).rstrip("; \n")
+        if query:
+            collection.add_file(title, query, values)
             report.found += 1
     return report
 

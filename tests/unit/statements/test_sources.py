@@ -184,6 +184,14 @@ def test_files_of_sql_have_names_and_values() -> None:
     assert "other" in {one.name for one in collection.statements}
 
 
+def test_a_comment_behind_a_statement_is_not_a_part_of_it() -> None:
+    collection = Collection()
+    text = "-- name: a\nSELECT a -- one\nFROM t; \n\n-- About b.\n-- More.\n-- name: b\nSELECT b FROM t;"
+    read_sql("queries.sql", text, "queries", collection)
+    texts = {one.name: one.text for one in collection.statements}
+    assert texts == {"a": "SELECT a -- one\nFROM t", "b": "SELECT b FROM t"}
+
+
 def test_values_in_another_form_are_an_error() -> None:
     with pytest.raises(StudyError) as caught:
         read_sql("queries.sql", "-- values: 5\nSELECT $1", "queries", Collection())
