@@ -81,15 +81,15 @@ METHODS = {
 
 @contextmanager
 def two_servers(
-    version: str, setups: tuple[str, str], settings: tuple[dict[str, str], dict[str, str]]
+    versions: tuple[str, str], setups: tuple[str, str], settings: tuple[dict[str, str], dict[str, str]]
 ) -> Iterator[tuple[Server, Server]]:
-    """Start two servers of one version, each with its own data and settings; stop and remove them at the end."""
+    """Start two servers, each with its own version, data and settings; stop and remove them at the end."""
     user, cache = server_user(), open_cache()
-    (build,) = provide([parse_server(version)], USUAL_MANNER, cache, user, Progress())
-    assert build is not None
+    builds = provide([parse_server(version) for version in versions], USUAL_MANNER, cache, user, Progress())
     with run_directory(cache, user) as directory, ExitStack() as stack:
         servers = []
-        for arm in (0, 1):
+        for arm, build in enumerate(builds):
+            assert build is not None
             cluster = make_cluster(build, directory.snapshot_directory(arm), user)
             server = Server(cluster, directory.socket_directory(arm), directory.server_log(arm), settings[arm])
             server.start()

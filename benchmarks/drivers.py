@@ -96,7 +96,7 @@ def _pgbench(case: Case, *arguments: str) -> list[RealBlock]:
 
 
 def _own(case: Case) -> list[RealBlock]:
-    with two_servers(SERVER, (SPIN, SPIN), ({}, {})) as servers:
+    with two_servers((SERVER, SERVER), (SPIN, SPIN), ({}, {})) as servers:
         for server in servers:
             server.stop()
         return [_own_block(case, servers) for _ in range(2)]

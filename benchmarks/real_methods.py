@@ -196,7 +196,7 @@ def _by_common_method(cell: Cell, directory: Path) -> Claim:
         setups = files["spin.sql"], files["spin.sql"]
         a, b = _levels(cell)
         settings = {"my.rounds": str(a)}, {"my.rounds": str(b)}
-    with two_servers(SERVER, setups, settings) as (one, other):
+    with two_servers((SERVER, SERVER), setups, settings) as (one, other):
         return METHODS[cell.method].claim(one, other, speed)
 
 

@@ -3,13 +3,16 @@
 One server is compared with itself under several loads. Blocks of short windows and blocks of 8 windows of 1 s take
 turns, so both see the same host. For each load, the table shows the standard deviation of a block's log ratio and the
 wall time of a block. The last column is the quotient of the variances at equal wall time (variance of a block times its
-wall time): how many times longer long windows would have to run for the same precision. Loads that write have windows
-of 1 s anyway, so TPC-B shows how far two equal designs differ by chance. The host must be idle.
+wall time): how many times longer long windows would have to run for the same precision. Beside it is its 95 % interval,
+from the F distribution: few blocks say little about a variance. Loads that write have windows of 1 s anyway, so TPC-B
+shows how far two equal designs differ by chance. The host must be idle.
 """
 
 import argparse
 import statistics
 from dataclasses import dataclass
+
+from scipy.stats import f
 
 from benchmarks.real_blocks import SERVER, RealBlock, real_blocks
 
@@ -49,6 +52,7 @@ class Spread:
     """Standard deviation of the log ratio of a block."""
     wall_s: float
     """Mean wall time of a block."""
+    blocks: int
 
     @property
     def cost(self) -> float:
@@ -63,13 +67,17 @@ def main() -> None:
     parser.add_argument("--case", action="append", choices=[case.name for case in CASES])
     arguments = parser.parse_args()
     print(f"{arguments.turns * BLOCKS} blocks of each kind; sd: of a block's log ratio; wall: of a block")
-    print(f"{'load':<28}{'short sd':>10}{'wall s':>8}{'long sd':>10}{'wall s':>8}{'variance at equal wall':>25}")
+    print(
+        f"{'load':<28}{'short sd':>10}{'wall s':>8}{'long sd':>10}{'wall s':>8}{'variance at equal wall':>25}  95 % CI"
+    )
     for case in CASES:
         if case.name in (arguments.case or [case.name]):
             short, long = _spreads(case, arguments.turns)
+            quotient = long.cost / short.cost
+            low, high = (quotient / f.ppf(level, long.blocks - 1, short.blocks - 1) for level in (0.975, 0.025))
             print(
                 f"{case.name:<28}{short.deviation:10.4f}{short.wall_s:8.1f}{long.deviation:10.4f}{long.wall_s:8.1f}"
-                f"{long.cost / short.cost:23.1f}x",
+                f"{quotient:23.1f}x  {low:.1f}x to {high:.1f}x",
                 flush=True,
             )
 
@@ -88,6 +96,7 @@ def _spread(blocks: list[RealBlock]) -> Spread:
     return Spread(
         deviation=statistics.stdev(block.log_ratio for block in blocks),
         wall_s=statistics.fmean(block.wall_s for block in blocks),
+        blocks=len(blocks),
     )
 
 
