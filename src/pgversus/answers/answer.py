@@ -204,6 +204,8 @@ class StudyAnswer:
     """By server name: origin, version, and hashes of the fetched archive and of the server program."""
     confirmation: "StudyAnswer | None" = None
     """Of an upgrade check: what its screening found, measured again; None if nothing was."""
+    side_effects: Mapping[tuple[int, int], "StudyAnswer"] = field(default_factory=dict)
+    """Of a confirmation, by context and contender: what the settings that undo it do to other statements."""
 
     @property
     def is_comparison(self) -> bool:

@@ -15,6 +15,7 @@ from pgversus.study.comparison import BASELINE, CacheState, Comparison
 from pgversus.study.counters import ROWS_WRITTEN
 from pgversus.study.design import StopReason
 from pgversus.study.servers import NEWEST_TESTED_MAJOR
+from pgversus.study.workload import loads_of
 
 
 def plan_caveats(comparison: Comparison, plans: CapturedPlans | None, not_explained: str) -> Iterator[Caveat]:
@@ -54,11 +55,12 @@ def caveats(
     cpus: int,
     failure: str | None = None,
     plans: CapturedPlans | None = None,
+    shows_percentiles: bool = True,
 ) -> tuple[Caveat, ...]:
     """Return every reason to trust this comparison less, the gravest first.
 
     cpus: processors available to the host. failure: why the last run could not continue this context.
-    plans: as captured; None if they were not.
+    plans: as captured; None if they were not. shows_percentiles: whether the answer has percentiles of latencies.
     """
     facts, differences, blocks = preparation.arms, preparation.differences, samples.blocks
     measured = [measured_of(arm, blocks, one.block_bytes) for arm, one in zip(comparison.arms, facts, strict=True)]
@@ -78,7 +80,7 @@ def caveats(
         *_failures(comparison, blocks),
         *_failed_transactions(measured),
         *_unclocked(comparison, measured),
-        *load_caveats(comparison, samples, measured, cpus=cpus),
+        *load_caveats(comparison, samples, measured, cpus=cpus, shows_percentiles=shows_percentiles),
         *_interrupted(stopped),
     )
     return tuple(sorted(found, key=lambda caveat: caveat.rank))
@@ -178,6 +180,9 @@ def _short_writing_windows(
     if not preparation.writes or comparison.workload.runs_once:
         return
     if preparation.design.window_s >= _LONG_WRITING_WINDOW_S or comparison.cache is CacheState.COLD:
+        return
+    if all(load.is_rolled_back for load in loads_of([comparison.workload])):
+        # No commit of it waits for the disk.
         return
     for arm in comparison.contenders:
         both = [block.trials for block in blocks if block.has(BASELINE, arm.index)]

@@ -115,11 +115,17 @@ _FEW_TRANSACTIONS = 3
 
 
 def load_caveats(
-    comparison: Comparison, samples: Samples, measured: Sequence[ArmMeasurement], *, cpus: int
+    comparison: Comparison,
+    samples: Samples,
+    measured: Sequence[ArmMeasurement],
+    *,
+    cpus: int,
+    shows_percentiles: bool,
 ) -> Iterator[Caveat]:
     """Yield problems of the load or the host.
 
-    measured: every arm in the blocks of these samples. cpus: processors available to the host.
+    measured: every arm in the blocks of these samples. cpus: processors available to the host. shows_percentiles:
+    whether the answer has percentiles of latencies.
     """
     for one in measured:
         if one.trials:
@@ -137,7 +143,7 @@ def load_caveats(
     )
     yield from _one_sided("autovacuum-on-one-side", comparison, measured, MAINTENANCE)
     yield from _drift(comparison, samples)
-    if not comparison.workload.runs_once:
+    if shows_percentiles and not comparison.workload.runs_once:
         yield from _few_for_percentile(measured)
 
 

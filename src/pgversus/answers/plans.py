@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import chain
 
 from pgversus.plans.difference import PlanDifference, difference
 from pgversus.plans.explain import read_plans
@@ -102,6 +103,13 @@ def restoration_of(compared: Sequence[ComparedPlans], workload: Workload) -> Pla
     found = [one.undone_by.candidate.settings for one in changed if one.undone_by is not None]
     settings = settings_together(found) if len(found) == len(changed) else None
     return None if settings is None else PlanRestoration(settings=settings)
+
+
+def also_changed(compared: Sequence[ComparedPlans]) -> tuple[str, ...] | None:
+    """Return the scripts of other statements whose plans change with what restores these; None if unknown."""
+    found = [one.undone_by.also_changes for one in changed_plans(compared) if one.undone_by is not None]
+    known = [scripts for scripts in found if scripts is not None]
+    return tuple(dict.fromkeys(chain.from_iterable(known))) if known and len(known) == len(found) else None
 
 
 def compared(arms: Sequence[Arm], plans: CapturedPlans, block_bytes: Sequence[int | None] | None = None) -> PlansAnswer:

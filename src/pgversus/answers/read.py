@@ -1,6 +1,7 @@
 """From a results folder to an answer: the same for a run that has just ended and for one from years ago."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -17,9 +18,10 @@ from pgversus.records.preparation import Preparation
 from pgversus.stats.analysis import analyze
 from pgversus.stats.attribution import attribution
 from pgversus.store.folder import (
-    attributed_contexts,
-    attribution_folder,
+    FollowUp,
     confirmation_folder,
+    follow_up_folder,
+    followed_up,
     holds_results,
     unreadable,
 )
@@ -60,8 +62,22 @@ def read_answer(folder: Path) -> StudyAnswer:
     confirmed = confirmation_folder(folder)
     # A link could lead anywhere, even back to this folder.
     if stored.study.kind is StudyKind.UPGRADE_CHECK and holds_results(confirmed) and not confirmed.is_symlink():
-        return replace(answer, confirmation=read_answer(confirmed))
+        return replace(answer, confirmation=replace(read_answer(confirmed), side_effects=_side_effects(confirmed)))
     return answer
+
+
+def _side_effects(confirmed: Path) -> dict[tuple[int, int], StudyAnswer]:
+    """Return what settings that undo something do to other statements, by context and contender of a confirmation.
+
+    Results that cannot be read are left out: the verdicts do not depend on them.
+    """
+    found = {}
+    for context, contenders in followed_up(confirmed, FollowUp.SIDE_EFFECTS).items():
+        for contender in contenders:
+            with suppress(StoreError):
+                folder = follow_up_folder(confirmed, FollowUp.SIDE_EFFECTS, context, contender)
+                found[context, contender] = read_answer(folder)
+    return found
 
 
 def _study_answer(
@@ -142,6 +158,7 @@ def _answer(
             cpus=facts.host["cpus"],
             failure=failure,
             plans=one.plans() if one.is_checked else None,
+            shows_percentiles=study.kind is not StudyKind.UPGRADE_CHECK,
         ),
         differences=preparation.differences,
         stopped=stopped,
@@ -184,10 +201,10 @@ def _attributed(stored: StoredStudy, facts: _Facts, results: Path) -> dict[int, 
     """Return attribution results, or why they are missing, by context and contender."""
     found: dict[int, dict[int, AttributionResult]] = {}
     contenders = {one.context.number: len(one.context.comparison.contenders) for one in stored.contexts}
-    for context, measured in attributed_contexts(results).items():
+    for context, measured in followed_up(results, FollowUp.ATTRIBUTIONS).items():
         for contender in (one for one in measured if 1 <= one <= contenders.get(context, 0)):
             try:
-                read = _read_attributed(attribution_folder(results, context, contender))
+                read = _read_attributed(follow_up_folder(results, FollowUp.ATTRIBUTIONS, context, contender))
             except StoreError as error:
                 read = AttributionResult(failure=error.summary)
             found.setdefault(context, {})[contender] = read

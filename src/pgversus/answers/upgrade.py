@@ -2,15 +2,16 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from pgversus.answers.answer import OTHER_ORDER, OTHER_ROWS, Answer, AttributionResult, StudyAnswer, Unanswered
-from pgversus.answers.plans import ComparedPlans, changed_plans
+from pgversus.answers.plans import ComparedPlans, also_changed, changed_plans
 from pgversus.records.trials import NOTHING_FINISHED
 from pgversus.stats.confidence import UNBOUNDED, Interval, Verdict
 from pgversus.stats.moderation import ModeratedEstimate, moderated, selected
-from pgversus.study.comparison import BASELINE
+from pgversus.study.application import SCRIPT, script_name
+from pgversus.study.comparison import BASELINE, Arm
 from pgversus.study.study import ApplicationStatement
 
 
@@ -57,6 +58,18 @@ class LogRatio:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SideEffect:
+    """What settings that undo a slower statement do to another one, whose plan they change as well."""
+
+    statement: str
+    """Its name."""
+    log_ratio: LogRatio | None = None
+    """With these settings / without, in throughput; None if it was not measured."""
+    differs: bool = False
+    """Whether it differs, by the rule by which a screening selects statements."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StatementFinding:
     """What an upgrade to one target does to one statement."""
 
@@ -72,6 +85,8 @@ class StatementFinding:
     """Its confirmation; None if it was not measured again."""
     attributed: AttributionResult | None = None
     """What its plans account for, and what restores them; None if that was not reached."""
+    side_effects: tuple[SideEffect, ...] | None = None
+    """Of what restores its plans, for each other statement whose plan that changes; None if unknown."""
     failure: str = ""
     """Why it was not measured; empty if it was."""
 
@@ -142,7 +157,10 @@ def upgrade_answers(answer: StudyAnswer) -> list[UpgradeAnswer]:
             elif number is not None:
                 one = screened[number, target.index]
                 again = confirmed.get(one.answer.context.label)
-                findings.append(_measured(statement, share, one, again, ratios=len(screened)))
+                finding = _measured(statement, share, one, again, ratios=len(screened))
+                if again is not None and finding.finding is Finding.SLOWER and finding.attributed is not None:
+                    finding = replace(finding, side_effects=_side_effects(answer, again, target))
+                findings.append(finding)
         order = list(Finding)
         findings.sort(key=lambda one: (order.index(one.finding), -(one.share or 0.0)))
         found.append(
@@ -154,6 +172,24 @@ def upgrade_answers(answer: StudyAnswer) -> list[UpgradeAnswer]:
             )
         )
     return found
+
+
+def _side_effects(answer: StudyAnswer, confirmed: Answer, target: Arm) -> tuple[SideEffect, ...] | None:
+    """Return what the settings that undo a statement on a target do to others; None if unknown."""
+    plans = confirmed.plans()
+    scripts = None if plans is None else also_changed(plans.of(target.label))
+    if scripts is None or answer.confirmation is None:
+        return None
+    measured = answer.confirmation.side_effects.get((confirmed.context.number, target.index))
+    known = {} if measured is None else _screened(measured.answers)
+    by_script = {script_name(one.answer.context): one for one in known.values()}
+    effects = []
+    for script in scripts:
+        found = by_script.get(script)
+        log_ratio = None if found is None else _log_ratio(found, None, len(known))
+        differs = found is not None and found.is_selected
+        effects.append(SideEffect(statement=script.removesuffix(SCRIPT), log_ratio=log_ratio, differs=differs))
+    return tuple(effects)
 
 
 def _screened(answers: Sequence[Answer]) -> Mapping[tuple[int, int], _Screened]:

@@ -25,9 +25,11 @@ operation_runner.py    contexts measured as an operation
 results_writer.py      what a run writes, and when
 plan_capture.py        plans of the measured statements
 plan_sampling.py       plans sampled under load
+chosen_values.py       values for statements whose values no source knows, from statistics
 confirmation.py        what the screening of an upgrade check found, measured again
 plan_search.py         settings that restore a plan
 plan_checks.py         whether captured plans may be compared, or were restored
 attribution.py         what plan changes account for, measured after the verdicts
+side_effects.py        what settings that undo a slower statement do to the other statements
 inventory.py           servers on this host, contents of the cache
 """

@@ -17,7 +17,7 @@ from pgversus.engine.progress import Progress
 from pgversus.errors import PgversusError, StoreError
 from pgversus.lab.resume import is_same_question
 from pgversus.stats.confidence import DIFFERENT
-from pgversus.store.folder import attribution_folder, holds_results
+from pgversus.store.folder import FollowUp, follow_up_folder, holds_results
 from pgversus.store.reading import read_results
 from pgversus.study.counterfactual import MOST_BLOCKS, PlanRestoration, counterfactual_study
 from pgversus.study.design import FIRST_LOOK, Design, StopReason
@@ -153,7 +153,7 @@ def _wanted(study: Study, results: Path) -> Iterator[_Wanted]:
                 continue
             restoration = restoration_of(plans.of(arm.label), arm.workload)
             if restoration is not None:
-                folder = attribution_folder(results, context.number, arm.index)
+                folder = follow_up_folder(results, FollowUp.ATTRIBUTIONS, context.number, arm.index)
                 yield _Wanted(
                     of=study,
                     context=context,

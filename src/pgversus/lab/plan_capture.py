@@ -105,6 +105,8 @@ class Explainer:
     """Whether the rows that statements return are compared as well."""
     searches: bool = True
     """Whether to search for settings that restore the baseline's plans."""
+    others: Callable[[int], Sequence[CapturedStatement]] | None = None
+    """Returns the other statements of an application on the arm with an index, whose plans such settings may change."""
     samples: bool = False
     """Whether to run the load again, to check that its plans are the captured ones."""
     progress: Progress
@@ -136,7 +138,8 @@ class Explainer:
         if not self.searches:
             return (None,) * len(found.statements)
         begin = partial(self._report_step, _SEARCHING, server.arm.label, len(found.statements))
-        return tuple(find_overrides(server.target, baseline, found, factors, begin=begin))
+        others = None if self.others is None else self.others(server.arm.index)
+        return tuple(find_overrides(server.target, baseline, found, factors, others=others, begin=begin))
 
     def _report_step(self, sentence: str, arm: str, total: int, number: int) -> None:
         self.progress.at(sentence, arm=arm, number=number, total=total)

@@ -6,7 +6,8 @@ Restoring a plan does not prove that it causes the difference in speed: that has
 import math
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import psycopg
 from psycopg import sql
@@ -44,11 +45,13 @@ def find_overrides(
     contender: Captured,
     factors: Sequence[str],
     *,
+    others: Sequence[CapturedStatement] | None = None,
     begin: Callable[[int], None],
 ) -> list[PlanOverride | None]:
     """Return for each statement the settings that restore its plan; None if none does, or nothing has changed.
 
     target: the contender, running. factors: the compared settings, which are not tried. Writes are rolled back.
+    others: statements of an application on the contender, whose plans the settings may change as well.
     begin: called with the number of each statement, from 1.
     """
     fixed = {name.lower() for name in factors}
@@ -68,7 +71,11 @@ def find_overrides(
     with connect(target, as_the_load=True) as connection, connection.transaction(force_rollback=True):
         for number, (old, new) in enumerate(pairs, 1):
             begin(number)
-            overrides.append(_override(connection, old, new, tried, memory))
+            found = _override(connection, old, new, tried, memory)
+            if found is not None and others is not None:
+                changed = _also_changed(connection, found.candidate, new.statement.script, others)
+                found = replace(found, also_changes=tuple(changed))
+            overrides.append(found)
     return overrides
 
 
@@ -91,6 +98,18 @@ def _override(
         # Later statements depend on what it has written.
         connection.execute(new.statement.text.encode())
     return found
+
+
+def _also_changed(
+    connection: Connection, candidate: Candidate, script: str, others: Sequence[CapturedStatement]
+) -> Iterator[str]:
+    """Yield the other scripts whose plans change under these settings. They are planned, not executed."""
+    for one in others:
+        if one.statement.script != script and one.explained is not None:
+            found = _with(connection, candidate, one.statement)
+            plans = [read_plans(text.planned, "")[0] for text in (one.explained, found) if text is not None]
+            if len(plans) > 1 and not is_same_logic(*plans):
+                yield one.statement.script
 
 
 def _only_reads(one: CapturedStatement) -> bool:

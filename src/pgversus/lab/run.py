@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from pgversus.host.identity import ServerUser
 from pgversus.host.run_directory import RunDirectory
 from pgversus.lab.acting_settings import session_settings
 from pgversus.lab.attribution import Measure, attribute
+from pgversus.lab.chosen_values import with_chosen_values, with_known_values
 from pgversus.lab.confirmation import confirm
 from pgversus.lab.failures import failures_of_the_host
 from pgversus.lab.load_runner import ExplainArms
@@ -49,6 +50,7 @@ from pgversus.lab.resume_checks import (
     check_same_host,
     client_facts,
 )
+from pgversus.lab.side_effects import executed_on, measure_side_effects
 from pgversus.lab.testbed import PostgresTestbed
 from pgversus.postgres.client import Client, check_encryption, check_login
 from pgversus.postgres.labels import label_of_running
@@ -154,13 +156,14 @@ def _run(study: Study, options: RunOptions, folder: ResultsFolder, progress: Pro
     host = host_facts(open_cache().runs)
     client = client_facts(options.client)
     if earlier is not None:
+        study = with_known_values(study, earlier)
         # Before anything is fetched.
         _check_what_is_known(earlier, study, host, client, options.results)
         for line in changes_of_host(earlier.facts, host):
             progress.say(line)
     _check_client(study, options.client)
     with open_resources(study, options.user, progress, earlier) as resources, ExitStack() as stack:
-        study = resources.study
+        study, snapshots = with_chosen_values(resources, options.client, progress)
         for context in study.contexts:
             check_precision(context.comparison.design, study.verdicts)
         _say_if_busy(other_load.share_since(), progress)
@@ -192,7 +195,8 @@ def _run(study: Study, options: RunOptions, folder: ResultsFolder, progress: Pro
         shared = StudyResources(
             resources=resources,
             client=options.client,
-            snapshots=resources.snapshots(options.client, progress, loaded_before=before, note_loaded=note_loaded),
+            snapshots=snapshots
+            or resources.snapshots(options.client, progress, loaded_before=before, note_loaded=note_loaded),
             changed_servers=frozenset() if earlier is None else changed_servers(earlier, study),
             kept_logs=options.results / "transaction-logs" if options.keep_logs else None,
             progress=progress,
@@ -200,18 +204,36 @@ def _run(study: Study, options: RunOptions, folder: ResultsFolder, progress: Pro
         stopped = measure(study, shared, folder.earlier, writer, explain)
         if stopped is StopReason.INTERRUPTED:
             return stopped
-        measure_plans = None
-        if options.plans:
-            explain_old = partial(explained_counterfactual, explainer)
-            beneath = _beneath(shared, "attribution-")
-            measure_plans = partial(_measure_beneath, shared=beneath, facts=facts, explain=explain_old)
-        if study.kind is StudyKind.UPGRADE_CHECK:
-            beneath = _beneath(shared, "confirmation-")
-            again = partial(_measure_beneath, shared=beneath, facts=facts, explain=explain, measure_plans=measure_plans)
-            return confirm(study, options.results, again, progress)
+        return _follow_up(study, options, shared, writer, facts, explainer) or stopped
+
+
+def _follow_up(
+    study: Study,
+    options: RunOptions,
+    shared: StudyResources,
+    writer: ResultsWriter,
+    facts: Mapping[str, Any],
+    explainer: Explainer,
+) -> StopReason | None:
+    """Measure what follows from the verdicts; return why a confirmation or what follows it ended, None without one."""
+    measure_plans = None
+    if options.plans:
+        explain_old = partial(explained_counterfactual, explainer)
+        beneath = _beneath(shared, "attribution-")
+        measure_plans = partial(_measure_beneath, shared=beneath, facts=facts, explain=explain_old)
+    if study.kind is not StudyKind.UPGRADE_CHECK:
         if measure_plans is not None:
-            writer.keep_fact(NOT_ATTRIBUTED, attribute(study, options.results, measure_plans, progress))
+            writer.keep_fact(NOT_ATTRIBUTED, attribute(study, options.results, measure_plans, shared.progress))
+        return None
+    others = cache(partial(executed_on, options.results))
+    explain = partial(capture_or_reason, replace(explainer, others=others)) if options.plans else None
+    beneath = _beneath(shared, "confirmation-")
+    again = partial(_measure_beneath, shared=beneath, facts=facts, explain=explain, measure_plans=measure_plans)
+    stopped = confirm(study, options.results, again, shared.progress)
+    if stopped is StopReason.INTERRUPTED:
         return stopped
+    alone = partial(_measure_beneath, shared=_beneath(shared, "side-effects-"), facts=facts)
+    return measure_side_effects(study, options.results, alone, shared.progress) or stopped
 
 
 def _beneath(shared: StudyResources, log_prefix: str) -> StudyResources:

@@ -10,6 +10,7 @@ catalog.py            queries, each a named function; the longer ones are in sql
 counters.py           cumulative counters of a server
 load_sessions.py      state of the sessions of a load
 operation_reports.py  output of VACUUM and the progress views
+parameters.py         parameters of a statement: types, columns, values
 explain.py            plans of statements, their results and the statistics behind them
 fingerprint.py        properties that the arms must share: rows, settings, locale, build
 """

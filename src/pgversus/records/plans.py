@@ -69,6 +69,8 @@ class PlanOverride:
     candidate: Candidate
     but_for: RemainingDifference | None = None
     """The remaining difference from the old plan; None if there is none."""
+    also_changes: tuple[str, ...] | None = None
+    """Scripts of an upgrade check whose plans these settings change as well; None if unknown."""
 
 
 def candidates(baseline: Mapping[str, PlannerSetting], contender: Mapping[str, PlannerSetting]) -> Iterator[Candidate]:

@@ -7,12 +7,13 @@ from dataclasses import asdict
 from itertools import islice
 from typing import Any
 
-from pgversus.answers.answer import AttributionResult, StudyAnswer
+from pgversus.answers.answer import StudyAnswer
 from pgversus.answers.upgrade import (
     NEEDS_ATTENTION,
     Finding,
     LoadChange,
     LogRatio,
+    SideEffect,
     StatementFinding,
     UpgradeAnswer,
     upgrade_answers,
@@ -87,6 +88,35 @@ def _notes(upgrade: UpgradeAnswer) -> Iterator[str]:
         for why in () if one.confirmed is None else why_of(one.confirmed):
             if why.contender == upgrade.target:
                 yield _("why ({context}): {claim}", context=visible(one.statement.name), claim=why.claim)
+        if one.attributed is not None and one.side_effects is not None:
+            yield _side_effects(one.attributed.restoration, one.side_effects)
+
+
+def _side_effects(settings: str, effects: Sequence[SideEffect]) -> str:
+    """Return what settings do to other statements."""
+    if not effects:
+        return _("{settings} changes the plan of no other statement.", settings=settings)
+    return ngettext(
+        "{settings} also changes the plan of {number} other statement: {statements}.",
+        "{settings} also changes the plans of {number} other statements: {statements}.",
+        len(effects),
+        settings=settings,
+        statements=listed(_side_effect(one) for one in effects),
+    )
+
+
+def _side_effect(one: SideEffect) -> str:
+    if one.log_ratio is None:
+        return _("{statement} (not measured)", statement=visible(one.statement))
+    shown = _ratio(one.log_ratio, as_factors=_is_large(one.log_ratio))
+    if one.differs:
+        return _(
+            "{statement} ({change} tps, {interval})",
+            statement=visible(one.statement),
+            change=shown.value,
+            interval=shown.interval,
+        )
+    return _("{statement} (no difference found, {interval})", statement=visible(one.statement), interval=shown.interval)
 
 
 def upgrade_document(answer: StudyAnswer) -> list[dict[str, Any]]:
@@ -155,13 +185,18 @@ def _coverage(statements: Sequence[ApplicationStatement]) -> str:
     text = ngettext(
         "{executed} of {number} statement was executed",
         "{executed} of {number} statements were executed",
-        len(statements),
-        executed=len(executed),
+        _count(statements),
+        executed=_count(executed),
     )
     if total_s:
         text = _("{executed}, {share} of the load", executed=text, share=_share(executed, total_s))
     reasons = listed(_reasons(left_out, total_s))
     return _("{executed}. Left out: {reasons}.", executed=text, reasons=reasons) if reasons else f"{text}."
+
+
+def _count(statements: Sequence[ApplicationStatement]) -> int:
+    """Return the number of statements; one with several classes of values counts once."""
+    return len({one.text for one in statements})
 
 
 def _reasons(statements: Sequence[ApplicationStatement], total_s: float) -> Iterator[str]:
@@ -191,24 +226,36 @@ def _described(statement: ApplicationStatement) -> str:
 
 
 def _document(found: StatementFinding) -> dict[str, Any]:
-    ratio = found.log_ratio
-    low, high = (None, None) if ratio is None else ratio_bounds(ratio.interval)
     return {
         "statement": asdict(found.statement),
         "finding": found.finding.value,
         "share": found.share,
-        "ratio": None if ratio is None else math.exp(ratio.point),
-        "low": low,
-        "high": high,
+        **_bounded(found.log_ratio),
         "has_changed_plan": bool(found.changed),
-        "undone_by": _undo(found.attributed),
+        "undone_by": _undo(found),
         "failure": found.failure or None,
     }
 
 
-def _undo(attributed: AttributionResult | None) -> dict[str, Any] | None:
+def _undo(finding: StatementFinding) -> dict[str, Any] | None:
     """Return what restores the plans, with their effect and that of everything else as factors; None if unknown."""
+    attributed = finding.attributed
     if attributed is None or attributed.found is None:
         return None
-    found = attributed.found
-    return {"settings": attributed.restoration, "plans": asdict(found.plans), "rest": asdict(found.rest)}
+    found, effects = attributed.found, finding.side_effects
+    return {
+        "settings": attributed.restoration,
+        "plans": asdict(found.plans),
+        "rest": asdict(found.rest),
+        "side_effects": None if effects is None else [_effect_document(one) for one in effects],
+    }
+
+
+def _effect_document(one: SideEffect) -> dict[str, Any]:
+    return {"statement": one.statement, "differs": one.differs, **_bounded(one.log_ratio)}
+
+
+def _bounded(ratio: LogRatio | None) -> dict[str, float | None]:
+    """Return a ratio and its bounds; None if it is unknown or unbounded."""
+    low, high = (None, None) if ratio is None else ratio_bounds(ratio.interval)
+    return {"ratio": None if ratio is None else math.exp(ratio.point), "low": low, "high": high}

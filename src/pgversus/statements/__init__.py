@@ -1,11 +1,12 @@
 """The statements of an application, from what its server recorded: counters, logs, or files of SQL. Pure.
 
-statement.py   a statement with its share of the load and its samples
-collection.py  statements of all sources, those that differ only in constants as one
-sources.py     a source of any form
-counters.py    rows of pg_stat_statements
-document.py    an earlier list of statements
-logs.py        csvlog, jsonlog, text, auto_explain
-parsing.py     kind and fingerprint, by PostgreSQL's parser
-literals.py    parameters and their values
+statement.py    a statement with its share of the load and its samples
+collection.py   statements of all sources, those that differ only in constants as one
+sources.py      a source of any form
+counters.py     rows of pg_stat_statements
+document.py     an earlier list of statements
+logs.py         csvlog, jsonlog, text, auto_explain
+parsing.py      kind and fingerprint, by PostgreSQL's parser
+literals.py     parameters and their values
+value_choice.py values that statistics suggest
 """

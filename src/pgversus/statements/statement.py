@@ -19,15 +19,30 @@ class StatementKind(StrEnum):
     """Not one statement, or not a statement that the parser knows."""
 
 
+NO_VALUES = N_("no values for its parameters")
+"""Why a statement cannot be executed whose values are neither recorded nor known from statistics."""
+
+
+class ValueClass(StrEnum):
+    """What kind of values statistics suggest for the parameters of a statement."""
+
+    COMMON = "common values"
+    """The most common value of a column, or a range with many rows."""
+    RARE = "rare values"
+    """A value that few rows have, or a range with few rows."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """One execution from a log: the text as sent, and the values of its parameters."""
+    """One execution from a log, or one that statistics suggest: the text, and the values of its parameters."""
 
     text: str
     values: tuple[str | None, ...] = ()
     """Values of $1, $2 and so on; None is NULL."""
     seconds: float | None = None
     """How long it took; None if the source does not say."""
+    value_class: ValueClass | None = None
+    """None for values of the application."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,4 +82,4 @@ class RecordedStatement:
             case StatementKind.UTILITY:
                 return N_("neither SELECT, INSERT, UPDATE, DELETE nor MERGE")
             case StatementKind.READS | StatementKind.WRITES:
-                return "" if self.samples or not self.parameters else N_("no values for its parameters")
+                return "" if self.samples or not self.parameters else NO_VALUES

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from enum import StrEnum
 from pathlib import Path
 
 from filelock import Timeout
@@ -47,7 +48,7 @@ def check_folder(folder: Path, *, may_hold_results: bool = False) -> None:
 def _written(folder: Path) -> Iterator[Path]:
     """Yield the paths that a run writes directly into a results folder."""
     yield from (folder / f"{FILE_NAME}{end}" for end in ("", "-wal", "-shm", "-journal", ".part"))
-    yield from (folder / name for name in ("lock", "attributions", "confirmation", "transaction-logs"))
+    yield from (folder / name for name in ("lock", *FollowUp, "confirmation", "transaction-logs"))
     yield from folder.glob("*arm-*.log")
 
 
@@ -153,14 +154,20 @@ def confirmation_folder(results: Path) -> Path:
 
 NOT_ATTRIBUTED = "not_attributed"
 """The fact with the reasons for attributions that were not measured, by number of context and arm (`3-1`)."""
-_FOLDER = "attributions"
 _NAME = re.compile(r"context-([1-9][0-9]{0,8})-arm-([1-9][0-9]{0,8})")
 
 
-def attributed_contexts(results: Path) -> dict[int, list[int]]:
-    """Return the contenders with stored attribution results, by context."""
+class FollowUp(StrEnum):
+    """Studies that a verdict leads to, stored beneath the results that it comes from; the values name folders."""
+
+    ATTRIBUTIONS = "attributions"
+    SIDE_EFFECTS = "side-effects"
+
+
+def followed_up(results: Path, kind: FollowUp) -> dict[int, list[int]]:
+    """Return the contenders with results of this follow-up, by context."""
     found: dict[int, list[int]] = {}
-    for folder in (results / _FOLDER).glob("context-*-arm-*"):
+    for folder in (results / kind).glob("context-*-arm-*"):
         parts = _NAME.fullmatch(folder.name)
         # A link could lead anywhere, even back to this folder.
         if parts is not None and not folder.is_symlink() and holds_results(folder):
@@ -168,6 +175,6 @@ def attributed_contexts(results: Path) -> dict[int, list[int]]:
     return found
 
 
-def attribution_folder(results: Path, context: int, contender: int) -> Path:
-    """Return the folder with the attribution results of one contender of one context."""
-    return results / _FOLDER / f"context-{context}-arm-{contender}"
+def follow_up_folder(results: Path, kind: FollowUp, context: int, contender: int) -> Path:
+    """Return the folder with the results of a follow-up for one contender of one context."""
+    return results / kind / f"context-{context}-arm-{contender}"

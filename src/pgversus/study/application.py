@@ -6,18 +6,20 @@ the fresh blocks of the confirmation, under the usual rule, before it is reporte
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
 from pgversus.errors import StudyError
 from pgversus.statements.literals import with_literals
-from pgversus.statements.statement import RecordedStatement, Sample, StatementKind
+from pgversus.statements.parsing import parsed
+from pgversus.statements.statement import NO_VALUES, RecordedStatement, Sample, StatementKind
 from pgversus.study.comparison import Arm, Comparison, unique_labels
 from pgversus.study.design import Design
 from pgversus.study.servers import RunningServer
+from pgversus.study.settings import Setting
 from pgversus.study.study import ApplicationStatement, Context, Study, StudyKind
-from pgversus.study.workload import PgbenchWorkload, Script
+from pgversus.study.workload import PgbenchWorkload, Script, loads_of
 from pgversus.text.sql import quoted_parts
 from pgversus.text.translation import N_
 
@@ -26,8 +28,11 @@ _SCREENING_BLOCKS, _SCREENING_ROUNDS = 6, 2
 DEFAULT_COVERAGE = 0.99
 FACTOR = "statement"
 """The factor whose levels are the statements."""
+SCRIPT = ".sql"
+"""What follows the name of a statement in that of its script."""
 _TOO_SMALL = N_("smaller than the coverage requires")
 _TABLE = re.compile(r"\b(?:FROM|INTO|UPDATE|JOIN)\s+(?:ONLY\s+)?((?:\w+\.)?\w+)", re.IGNORECASE)
+_INSERT = re.compile(r"\s*INSERT\b", re.IGNORECASE)
 _VARIABLE = re.compile(r"(?<!:):(?=\w)")
 """What pgbench would read as a variable; a cast has two colons."""
 
@@ -54,7 +59,9 @@ def contexts_of(
     obstacles = _obstacles(statements, coverage)
     for name, one, obstacle in zip(_names(statements), statements, obstacles, strict=True):
         if not obstacle:
-            script = Script(name=f"{name}.sql", text=script_text(one))
+            # Until its values are chosen, the text stands for the script.
+            text = script_text(one) if one.obstacle != NO_VALUES else one.text
+            script = Script(name=f"{name}{SCRIPT}", text=text)
             own_load = replace(load, scripts=(script,))
             of_statement = tuple(replace(arm, workload=own_load) for arm in arms)
             comparison = Comparison(arms=of_statement, factors=factors, design=screening(design))
@@ -67,11 +74,81 @@ def contexts_of(
                 calls=one.calls,
                 seconds=one.seconds,
                 obstacle=obstacle,
+                needs_values=not obstacle and one.obstacle == NO_VALUES,
             )
         )
     if not contexts:
-        raise _nothing_to_execute(statements)
+        raise _nothing_to_execute([one.obstacle for one in statements])
     return tuple(contexts), tuple(known)
+
+
+def with_values(study: Study, found: Mapping[str, Sequence[Sample]]) -> Study:
+    """Return the study with a context for each class of values of every statement that needs values.
+
+    found: executions that statistics suggest, by the text of the statement; statements without any are left out. The
+    classes share the time of the statement equally. StudyError if no statement is left.
+    """
+    by_number = {one.number: one for one in study.contexts}
+    contexts: list[Context] = []
+    known: list[ApplicationStatement] = []
+    for one in study.statements:
+        if one.context is None:
+            known.append(one)
+            continue
+        context = by_number[one.context]
+        if not one.needs_values:
+            contexts.append(replace(context, number=len(contexts) + 1))
+            known.append(replace(one, context=len(contexts)))
+            continue
+        samples = found.get(one.text, ())
+        for sample in samples:
+            contexts.append(_of_sample(context, one.name, sample, number=len(contexts) + 1))
+            known.append(_with_sample(one, sample, of=len(samples), context=len(contexts)))
+        if not samples:
+            known.append(replace(one, context=None, obstacle=NO_VALUES, needs_values=False))
+    if not contexts:
+        raise _nothing_to_execute([one.obstacle for one in known])
+    return replace(study, contexts=tuple(contexts), statements=tuple(known))
+
+
+def stored_values(statements: Iterable[ApplicationStatement]) -> dict[str, list[Sample]]:
+    """Return the executions that statistics had suggested for the statements of a stored study, by text."""
+    found: dict[str, list[Sample]] = {}
+    for one in statements:
+        if one.value_class is not None:
+            sample = Sample(text=one.text, values=one.values, value_class=one.value_class)
+            found.setdefault(one.text, []).append(sample)
+    return found
+
+
+def _of_sample(context: Context, name: str, sample: Sample, *, number: int) -> Context:
+    """Return the context of a statement with these values. name: of the statement."""
+    name = _with_class(name, sample)
+    script = Script(name=f"{name}{SCRIPT}", text=_script_text(sample, parsed(sample.text).kind))
+    arms = []
+    for arm in context.comparison.arms:
+        (load,) = loads_of([arm.workload])
+        arms.append(replace(arm, workload=replace(load, scripts=(script,))))
+    comparison = replace(context.comparison, arms=tuple(arms))
+    return replace(context, number=number, levels=((FACTOR, name),), comparison=comparison)
+
+
+def _with_sample(one: ApplicationStatement, sample: Sample, *, of: int, context: int) -> ApplicationStatement:
+    """Return a statement with values, as one of several such."""
+    return replace(
+        one,
+        name=_with_class(one.name, sample),
+        context=context,
+        calls=one.calls // of,
+        seconds=one.seconds / of,
+        values=sample.values,
+        value_class=sample.value_class,
+        needs_values=False,
+    )
+
+
+def _with_class(name: str, sample: Sample) -> str:
+    return f"{name}, {sample.value_class}"
 
 
 def confirmation_study(study: Study, numbers: Sequence[int]) -> Study:
@@ -92,6 +169,40 @@ def confirmation_study(study: Study, numbers: Sequence[int]) -> Study:
     )
 
 
+def script_name(context: Context) -> str:
+    """Return the name of the script of a statement's context."""
+    (load,) = loads_of([context.comparison.baseline.workload])
+    return load.scripts[0].name
+
+
+def side_effects_study(study: Study, contender: int, settings: Sequence[Setting], scripts: Collection[str]) -> Study:
+    """Return the study of what settings do to some statements of a screening on one of its targets.
+
+    contender: index of the target's arm. scripts: names of the scripts of the statements, at least one of the study.
+    """
+    contexts: list[Context] = []
+    text = ", ".join(f"{one.name} = {one.value}" for one in settings)
+    for context in study.contexts:
+        target = context.comparison.arms[contender]
+        if script_name(context) not in scripts:
+            continue
+        own = {one.name: one for one in (*target.settings, *settings)}
+        arms = (
+            replace(target, index=0),
+            replace(target, index=1, label=f"{target.label} with {text}", settings=tuple(own.values())),
+        )
+        comparison = replace(context.comparison, arms=arms, factors=tuple(setting.name for setting in settings))
+        contexts.append(replace(context, number=len(contexts) + 1, comparison=comparison))
+    return replace(
+        study,
+        name=f"{study.name}: side effects",
+        title=f"Side effects of {text}",
+        contexts=tuple(contexts),
+        kind=StudyKind.STUDY,
+        statements=(),
+    )
+
+
 def screening(design: Design) -> Design:
     """Return the design of the first pass over all statements: a fixed number of blocks, each of one quad."""
     return replace(design, fixed_blocks=_SCREENING_BLOCKS, rounds=_SCREENING_ROUNDS, rounds_are_given=True)
@@ -104,9 +215,12 @@ def confirmation(design: Design) -> Design:
 
 def script_text(statement: RecordedStatement) -> str:
     """Return the script that executes a statement with values of the application; one that writes is rolled back."""
-    sample = _typical(statement.samples) or Sample(text=statement.text)
+    return _script_text(_typical(statement.samples) or Sample(text=statement.text), statement.kind)
+
+
+def _script_text(sample: Sample, kind: StatementKind) -> str:
     sql = pgbench_text(with_literals(sample.text, sample.values)).strip().rstrip("; \n\t")
-    return f"BEGIN;\n{sql};\nROLLBACK;\n" if statement.kind is StatementKind.WRITES else f"{sql};\n"
+    return f"BEGIN;\n{sql};\nROLLBACK;\n" if kind is StatementKind.WRITES else f"{sql};\n"
 
 
 def pgbench_text(sql: str) -> str:
@@ -165,9 +279,15 @@ def _obstacles(statements: Sequence[RecordedStatement], coverage: float) -> list
     before = accumulate((one.seconds for one in statements), initial=0.0)
     return [
         # How often a statement of a file runs is unknown: it is not small.
-        one.obstacle or (_TOO_SMALL if one.calls and total_s and before_s >= coverage * total_s else "")
+        _obstacle(one) or (_TOO_SMALL if one.calls and total_s and before_s >= coverage * total_s else "")
         for one, before_s in zip(statements, before, strict=False)
     ]
+
+
+def _obstacle(one: RecordedStatement) -> str:
+    """Return why a statement cannot be executed. Values may still be chosen, except for INSERT, whose keys exist."""
+    may_be_chosen = one.obstacle == NO_VALUES and not _INSERT.match(one.text)
+    return "" if may_be_chosen else one.obstacle
 
 
 def _typical(samples: Sequence[Sample]) -> Sample | None:
@@ -185,8 +305,8 @@ def _numbered(number: int, statement: RecordedStatement) -> str:
     return f"{number}-{table[1]}" if table else str(number)
 
 
-def _nothing_to_execute(statements: Sequence[RecordedStatement]) -> StudyError:
-    reasons = dict.fromkeys(one.obstacle for one in statements)
+def _nothing_to_execute(obstacles: Sequence[str]) -> StudyError:
+    reasons = dict.fromkeys(obstacles)
     return StudyError(
         "no statement can be executed",
         slug="study-no-statement",

@@ -7,6 +7,7 @@ own blocks and its own decision.
 from dataclasses import dataclass
 from enum import StrEnum
 
+from pgversus.statements.statement import ValueClass
 from pgversus.study.build_options import USUAL_MANNER, BuildManner
 from pgversus.study.comparison import Comparison
 from pgversus.study.servers import ServerName
@@ -86,6 +87,12 @@ class ApplicationStatement:
     """Total execution time in the source."""
     obstacle: str
     """Why it is left out; empty if it is not."""
+    values: tuple[str | None, ...] = ()
+    """Values of its parameters that statistics suggested; empty if those of the application are known."""
+    value_class: ValueClass | None = None
+    """The class of these values; None without such values."""
+    needs_values: bool = False
+    """Whether it waits for values, which are chosen when the data are loaded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

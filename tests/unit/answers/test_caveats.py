@@ -13,6 +13,7 @@ from pgversus.report.caveats import caveat_text
 from pgversus.report.sentences import contender_sentence
 from pgversus.stats.effects import Samples
 from pgversus.study.design import Design, StopReason
+from pgversus.study.workload import PgbenchWorkload, Script
 from tests.builders import answer, comparison, rate_block, rate_blocks
 
 FACTS = ArmFacts(version="17.8", origin="zonky", compiler="gcc", flags="", sha256=None)
@@ -103,6 +104,24 @@ def test_a_large_difference_in_short_windows_that_write_has_a_caveat(
         "(--window 5s shows more of it)"
     )
     assert reported == ([text] if is_reported else [])
+
+
+def test_a_load_that_is_rolled_back_needs_no_long_windows() -> None:
+    known = Preparation(design=Design(), arms=(FACTS, FACTS), differences=(), writes=True, connect_allowance_s=0)
+    samples = Samples(rate_blocks([100.0] * 4, [200.0] * 4))
+    whole = comparison()
+    load = PgbenchWorkload(scripts=(Script(name="update.sql", text="BEGIN;\nUPDATE t SET a = 1;\nROLLBACK;\n"),))
+    rolled_back = replace(whole, arms=tuple(replace(arm, workload=load) for arm in whole.arms))
+    slugs = {one.slug for one in caveats(rolled_back, known, samples, StopReason.DECIDED, cpus=2)}
+    assert "short-writing-windows" not in slugs
+
+
+def test_without_percentiles_none_is_missing() -> None:
+    known = Preparation(design=Design(), arms=(FACTS, FACTS), differences=(), writes=False, connect_allowance_s=0)
+    samples = Samples([rate_block(number, 100.0, 100.0, transactions=3) for number in range(1, 5)])
+    for shown in (True, False):
+        found = caveats(comparison(), known, samples, StopReason.DECIDED, cpus=2, shows_percentiles=shown)
+        assert ("few-for-percentile" in {one.slug for one in found}) is shown
 
 
 def reported(*differences: Difference) -> tuple[Caveat, ...]:

@@ -22,7 +22,7 @@ from pgversus.report.side_by_side.document import side_by_side
 from pgversus.report.side_by_side.text import side_by_side_markdown
 from pgversus.report.terminal import print_study_answer
 from pgversus.report.tidy_tables import csv_lines, trial_table, verdict_table
-from pgversus.store.folder import FILE_NAME, attribution_folder
+from pgversus.store.folder import FILE_NAME, FollowUp, follow_up_folder
 from tests.bounded import processor_time
 from tests.fuzz.mutations import changed_bytes
 from tests.fuzz.results import PLACES, VALUES, put, put_into_document, whole_file
@@ -183,7 +183,7 @@ def test_any_document_with_changed_values_is_shown_or_refused(
 
 
 def test_an_attribution_that_contains_its_study_does_not_recurse(folder: Path) -> None:
-    place = attribution_folder(folder, 1, 1)
+    place = follow_up_folder(folder, FollowUp.ATTRIBUTIONS, 1, 1)
     place.parent.mkdir()
     place.symlink_to(folder, target_is_directory=True)
     assert is_shown(folder)
@@ -192,7 +192,7 @@ def test_an_attribution_that_contains_its_study_does_not_recurse(folder: Path) -
     # The same as a folder of its own, endlessly nested.
     inner = folder
     for _ in range(30):
-        inner = attribution_folder(inner, 1, 1)
+        inner = follow_up_folder(inner, FollowUp.ATTRIBUTIONS, 1, 1)
         inner.mkdir(parents=True)
         shutil.copyfile(folder / FILE_NAME, inner / FILE_NAME)
     with processor_time(10):

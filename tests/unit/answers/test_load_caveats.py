@@ -54,7 +54,7 @@ def blocks(
 def found(of: list[Block], requested: Comparison | None = None) -> list[Caveat]:
     whole = requested or comparison()
     measured = [measured_of(arm, of) for arm in whole.arms]
-    return list(load_caveats(whole, Samples(of), measured, cpus=2))
+    return list(load_caveats(whole, Samples(of), measured, cpus=2, shows_percentiles=True))
 
 
 def slugs(of: list[Block], requested: Comparison | None = None) -> list[tuple[str, int | None]]:

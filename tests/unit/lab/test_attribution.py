@@ -14,7 +14,7 @@ from pgversus.lab.attribution import attribute
 from pgversus.lab.resume import without_secrets
 from pgversus.records.plans import Candidate, CapturedPlans, OverrideReason, PlanOverride
 from pgversus.records.preparation import ArmFacts, Preparation
-from pgversus.store.folder import FILE_NAME, NOT_ATTRIBUTED, attribution_folder, holds_results, move_away
+from pgversus.store.folder import FILE_NAME, NOT_ATTRIBUTED, FollowUp, follow_up_folder, holds_results, move_away
 from pgversus.store.reading import read_results
 from pgversus.store.writing import Results
 from pgversus.study.counterfactual import PlanRestoration
@@ -164,7 +164,7 @@ def test_ctrl_c_leaves_the_verdicts_untouched(tmp_path: Path) -> None:
 def test_an_interrupted_attribution_is_resumed(tmp_path: Path) -> None:
     measured(tmp_path, study(), [2.0], plans_of(OLD, NEW, undone_by=OFF))
     attribute(study(), tmp_path, Measuring(), Progress())
-    results = Results(attribution_folder(tmp_path, 1, 1))
+    results = Results(follow_up_folder(tmp_path, FollowUp.ATTRIBUTIONS, 1, 1))
     results.add_fact("ended", "interrupted")
     results.close()
     again: list[Study] = []
@@ -297,7 +297,7 @@ def test_a_reason_from_an_earlier_run_does_not_hide_later_results(tmp_path: Path
 def test_a_damaged_attribution_leaves_the_verdict_readable(tmp_path: Path) -> None:
     measured(tmp_path, study(), [2.0], plans_of(OLD, NEW, undone_by=OFF))
     attribute(study(), tmp_path, Measuring(), Progress())
-    (attribution_folder(tmp_path, 1, 1) / FILE_NAME).write_bytes(b"no database")
+    (follow_up_folder(tmp_path, FollowUp.ATTRIBUTIONS, 1, 1) / FILE_NAME).write_bytes(b"no database")
     (one,) = read_answer(tmp_path).answers
     assert "results could not be read" in one.attributed[1].failure
     # A run does not fail either.
@@ -322,7 +322,7 @@ def test_a_damaged_attribution_does_not_stop_the_others(
 ) -> None:
     requested = study(2)
     measured(tmp_path, requested, [2.0, 2.0], plans_of(OLD, NEW, undone_by=OFF))
-    damage(attribution_folder(tmp_path, 1, 1))
+    damage(follow_up_folder(tmp_path, FollowUp.ATTRIBUTIONS, 1, 1))
     measuring = Measuring()
 
     def measure(of: Study, folder: Path) -> StopReason:

@@ -1,12 +1,17 @@
 """Answers of every kind, from hand-made blocks."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 
-from pgversus.answers.answer import Answer, Caveat
+from pgversus.answers.answer import Answer, AttributionResult, Caveat
+from pgversus.answers.plans import compared
+from pgversus.records.plans import CapturedPlans
 from pgversus.records.preparation import Difference
 from pgversus.records.trials import Block, FailedTrial, Phase
+from pgversus.stats.attribution import Attribution, BoundedValue
+from pgversus.stats.confidence import Verdict
 from pgversus.study.dataset import Dataset, SetupFile
 from pgversus.study.design import Design, StopReason
 from pgversus.study.metrics import Metric
@@ -23,6 +28,9 @@ from tests.builders import (
 )
 
 _SWING = (0.999, 1.001, 1.0, 1.0005, 0.9995, 1.002, 0.998, 1.0)
+
+RESTORATION = "enable_x = off"
+"""What undoes a change of plans."""
 
 
 def steady(effect: float, blocks: int = 6, rate: float = 1000.0) -> list[Block]:
@@ -182,3 +190,29 @@ CASES: Mapping[str, Callable[[], Answer]] = {
         steps,
     )
 }
+
+
+def with_plans(of: Answer, plans: CapturedPlans, attributed: AttributionResult | None = None) -> Answer:
+    return replace(
+        of,
+        plans=lambda: compared(of.comparison.arms, plans),
+        attributed={} if attributed is None else {1: attributed},
+    )
+
+
+def attributed(share: tuple[float, float, float] | None, rest: Verdict = Verdict.EQUIVALENT) -> AttributionResult:
+    """Return an attribution of a change of 58 ms."""
+    value = 1.0 if share is None else share[0]
+    found = Attribution(
+        whole=BoundedValue(value=6.0, low=5.5, high=6.5),
+        plans=BoundedValue(value=5.0, low=4.5, high=5.5),
+        rest=BoundedValue(value=1.2, low=1.1, high=1.3),
+        whole_s=BoundedValue(value=0.058, low=0.05, high=0.066),
+        plans_s=BoundedValue(value=0.058 * value, low=0.05, high=0.07),
+        rest_s=BoundedValue(value=0.001, low=-0.002, high=0.004),
+        share=None if share is None else BoundedValue(value=share[0], low=share[1], high=share[2]),
+        share_of_time=None if share is None else BoundedValue(value=share[0] + 0.01, low=share[1], high=share[2]),
+        rest_verdict=rest,
+        blocks=8,
+    )
+    return AttributionResult(restoration=RESTORATION, found=found, failure="", wall_s=61.0)

@@ -20,9 +20,14 @@ from pgversus.report.page.page import page_html
 from pgversus.report.study_answer import study_sentences
 from pgversus.report.summary import print_summary
 from pgversus.report.terminal import print_study_answer
+from pgversus.report.upgrade import finding_tables
+from pgversus.study.comparison import Comparison
 from pgversus.study.design import Design, StopReason
 from pgversus.study.study import ApplicationStatement, Context, StudyKind
+from pgversus.study.workload import PgbenchWorkload, Script
 from tests.builders import answer, comparison, rate_block, study_answer
+from tests.unit.plans.captures import OFF, captured, plans_of
+from tests.unit.plans.raw import scan
 from tests.unit.report import cases
 
 _NOISE = (0.02, -0.03, 0.01, 0.015, -0.025, 0.01)
@@ -247,3 +252,57 @@ def test_an_interrupted_confirmation_is_an_interrupted_check() -> None:
     assert exit_code(study, ()) is ExitCode.DONE
     interrupted = replace(study.confirmation, stopped=StopReason.INTERRUPTED)
     assert exit_code(replace(study, confirmation=interrupted), ()) is ExitCode.INTERRUPTED
+
+
+def undone(also_changes: tuple[str, ...] | None, measured: Mapping[str, float]) -> StudyAnswer:
+    """A check whose first statement is slower and has an undo. measured: the effect on other statements, by name."""
+    override = replace(OFF, also_changes=also_changes)
+    slower = cases.with_plans(
+        cases.slower_by_half(),
+        plans_of(captured(scan("t")), captured(scan("t", "Index Scan", Index_Name="i")), undone_by=override),
+        cases.attributed((0.98, 0.93, 1.03)),
+    )
+    study = check(screened(0.4), *SAME, seconds=(20.0, 70.0, 0.0, 0.0, 0.0), confirmed={1: slower})
+    assert study.confirmation is not None
+    effects = [
+        replace(one, context=replace(one.context, comparison=of_script(one.comparison, f"{name}.sql")))
+        for one, name in zip(
+            study_answer([screened(effect, turn) for turn, effect in enumerate(measured.values())]).answers,
+            measured,
+            strict=True,
+        )
+    ]
+    found = {(1, 1): replace(study_answer(effects), answers=tuple(effects))} if effects else {}
+    return replace(study, confirmation=replace(study.confirmation, side_effects=found))
+
+
+def of_script(found: Comparison, name: str) -> Comparison:
+    load = PgbenchWorkload(scripts=(Script(name=name, text="SELECT 1;"),))
+    return replace(found, arms=tuple(replace(arm, workload=load) for arm in found.arms))
+
+
+def notes(study: StudyAnswer) -> str:
+    (table,) = finding_tables(study, most=100)
+    return "\n".join(table.notes)
+
+
+def test_settings_that_undo_a_statement_are_shown_with_what_they_do_to_others() -> None:
+    names = ("2", "3", "4", "5")
+    measured = dict(zip(names, (0.7, 1.0, 1.001, 0.999), strict=True))
+    study = undone(("2.sql", "3.sql", "4.sql", "5.sql", "lost.sql"), measured)
+    text = notes(study)
+    assert "enable_x = off also changes the plans of 5 other statements: 2 (-30" in text
+    assert "3 (no difference found, [" in text
+    assert text.endswith("lost (not measured).")
+    (upgrade,) = json.loads("".join(json_pieces(study_document(study))))["upgrades"]
+    effects = upgrade["statements"][0]["undone_by"]["side_effects"]
+    assert [(one["statement"], one["differs"]) for one in effects[:2]] == [("2", True), ("3", False)]
+    assert effects[0]["low"] < 0.7 < effects[0]["high"]
+    assert effects[-1] == {"statement": "lost", "differs": False, "ratio": None, "low": None, "high": None}
+
+
+def test_settings_may_have_no_side_effects_or_unknown_ones() -> None:
+    assert "enable_x = off changes the plan of no other statement." in notes(undone((), {}))
+    assert "other statement" not in notes(undone(None, {}))
+    (upgrade,) = json.loads("".join(json_pieces(study_document(undone(None, {})))))["upgrades"]
+    assert upgrade["statements"][0]["undone_by"]["side_effects"] is None

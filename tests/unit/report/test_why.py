@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from pgversus.answers.answer import Answer, AttributionResult
-from pgversus.answers.plans import PlansAnswer, compared
+from pgversus.answers.plans import PlansAnswer
 from pgversus.records.plans import CapturedPlans, RemainingDifference
 from pgversus.records.trials import Block
 from pgversus.report.json_document import document
@@ -14,8 +14,7 @@ from pgversus.report.markdown import markdown
 from pgversus.report.sentences import answer_sentences
 from pgversus.report.study_page import study_page
 from pgversus.report.why import study_why, why_of
-from pgversus.stats.attribution import Attribution, BoundedValue
-from pgversus.stats.confidence import Verdict
+from pgversus.stats.attribution import BoundedValue
 from tests.builders import answer, study_answer
 from tests.unit.plans.captures import OFF, captured, plans_of
 from tests.unit.plans.raw import node, scan
@@ -23,33 +22,6 @@ from tests.unit.report import cases
 
 OLD, NEW = captured(scan("t")), captured(scan("t", "Index Scan", Index_Name="i"))
 CHANGED, UNDONE, SAME = plans_of(OLD, NEW), plans_of(OLD, NEW, undone_by=OFF), plans_of(OLD, OLD)
-RESTORATION = "enable_x = off"
-
-
-def with_plans(of: Answer, plans: CapturedPlans, attributed: AttributionResult | None = None) -> Answer:
-    return replace(
-        of,
-        plans=lambda: compared(of.comparison.arms, plans),
-        attributed={} if attributed is None else {1: attributed},
-    )
-
-
-def attributed(share: tuple[float, float, float] | None, rest: Verdict = Verdict.EQUIVALENT) -> AttributionResult:
-    """Return an attribution of a change of 58 ms."""
-    value = 1.0 if share is None else share[0]
-    found = Attribution(
-        whole=BoundedValue(value=6.0, low=5.5, high=6.5),
-        plans=BoundedValue(value=5.0, low=4.5, high=5.5),
-        rest=BoundedValue(value=1.2, low=1.1, high=1.3),
-        whole_s=BoundedValue(value=0.058, low=0.05, high=0.066),
-        plans_s=BoundedValue(value=0.058 * value, low=0.05, high=0.07),
-        rest_s=BoundedValue(value=0.001, low=-0.002, high=0.004),
-        share=None if share is None else BoundedValue(value=share[0], low=share[1], high=share[2]),
-        share_of_time=None if share is None else BoundedValue(value=share[0] + 0.01, low=share[1], high=share[2]),
-        rest_verdict=rest,
-        blocks=8,
-    )
-    return AttributionResult(restoration=RESTORATION, found=found, failure="", wall_s=61.0)
 
 
 def failed(words: str) -> AttributionResult:
@@ -74,13 +46,13 @@ def claim(of: Answer) -> str:
     ],
 )
 def test_plans_are_called_the_cause_only_if_measured(share: tuple[float, float, float] | None, begins: str) -> None:
-    reported = claim(with_plans(cases.faster(), UNDONE, attributed(share)))
+    reported = claim(cases.with_plans(cases.faster(), UNDONE, cases.attributed(share)))
     assert reported.startswith(begins)
     assert ("cause" in reported) is (share is not None and share[1] >= 0.5)
 
 
 def test_the_parts_are_stated_as_factors_and_as_time_per_transaction() -> None:
-    reported = claim(with_plans(cases.faster(), UNDONE, attributed((0.98, 0.93, 1.03))))
+    reported = claim(cases.with_plans(cases.faster(), UNDONE, cases.attributed((0.98, 0.93, 1.03))))
     assert (
         "in 8 blocks: 6x [5.5x, 6.5x] in total = 5x [4.5x, 5.5x] from plans x 1.2x [1.1x, 1.3x] from everything else"
         in reported
@@ -122,7 +94,7 @@ def test_the_parts_are_stated_as_factors_and_as_time_per_transaction() -> None:
 def test_without_a_measurement_no_cause_is_claimed(
     of: Answer, plans: CapturedPlans, more: AttributionResult | None, words: str
 ) -> None:
-    reported = claim(with_plans(of, plans, more))
+    reported = claim(cases.with_plans(of, plans, more))
     assert words in reported
     assert "cause" not in reported
 
@@ -140,18 +112,18 @@ def test_without_a_measurement_no_cause_is_claimed(
 def test_a_measurement_that_does_not_agree_with_the_verdict_says_so(
     whole: tuple[float, float, float], words: str
 ) -> None:
-    one = attributed((0.98, 0.93, 1.03))
+    one = cases.attributed((0.98, 0.93, 1.03))
     assert one.found is not None
     other = replace(one.found, whole=BoundedValue(value=whole[0], low=whole[1], high=whole[2]))
-    reported = claim(with_plans(cases.faster(), UNDONE, replace(one, found=other)))
+    reported = claim(cases.with_plans(cases.faster(), UNDONE, replace(one, found=other)))
     assert words in reported
     assert "cause" not in reported
-    assert words not in claim(with_plans(cases.faster(), UNDONE, one))
+    assert words not in claim(cases.with_plans(cases.faster(), UNDONE, one))
 
 
 def test_what_still_differs_from_the_old_plans_is_named() -> None:
     near = plans_of(OLD, NEW, undone_by=replace(OFF, but_for=RemainingDifference.SORTS))
-    reported = claim(with_plans(cases.faster(), near, attributed((0.98, 0.93, 1.03))))
+    reported = claim(cases.with_plans(cases.faster(), near, cases.attributed((0.98, 0.93, 1.03))))
     assert "With enable_x = off, 17.8 uses the plans of 16.12, except for sorts." in reported
 
 
@@ -171,28 +143,28 @@ def counted(blocks: Sequence[Block]) -> list[Block]:
 
 
 def test_with_equal_plans_counters_that_differ_are_listed_with_their_intervals() -> None:
-    reported = claim(with_plans(answer(counted(cases.steady(1.1))), SAME))
+    reported = claim(cases.with_plans(answer(counted(cases.steady(1.1))), SAME))
     assert "17.8 uses the same plans as 16.12; the captured plans do not explain the difference." in reported
     assert "shared buffer hits per transaction -10.0 % [-10.0 %, -10.0 %]" in reported
 
 
 def test_different_statistics_are_noted() -> None:
     other = plans_of(OLD, captured(scan("t", "Index Scan", Index_Name="i"), statistics="b"))
-    (why,) = why_of(with_plans(cases.faster(), other))
+    (why,) = why_of(cases.with_plans(cases.faster(), other))
     assert [note.split(":")[0] for note in why.notes] == ["the statistics of public.t differ between 16.12 and 17.8"]
 
 
 def test_only_changed_statements_are_described() -> None:
     plans = plans_of(captured(scan("t"), scan("u")), captured(scan("t"), node("Sort", scan("u"), Sort_Key=["u.a"])))
-    (why,) = why_of(with_plans(cases.faster(), plans))
+    (why,) = why_of(cases.with_plans(cases.faster(), plans))
     assert [one.statement for one in why.changed] == ["q.sql, statement 2: SELECT 2"]
     assert any("Sort" in sentence for sentence in why.changed[0].sentences)
 
 
 def test_the_document_of_an_interrupted_attribution_has_its_number_of_blocks() -> None:
     for blocks in (3, 0, None):
-        one = AttributionResult(restoration=RESTORATION, found=None, failure="", wall_s=20.0, blocks=blocks)
-        shown = document(with_plans(cases.faster(), UNDONE, one))
+        one = AttributionResult(restoration=cases.RESTORATION, found=None, failure="", wall_s=20.0, blocks=blocks)
+        shown = document(cases.with_plans(cases.faster(), UNDONE, one))
         assert shown["verdicts"][0]["attribution"]["blocks"] == blocks
 
 
@@ -200,12 +172,12 @@ def test_plans_of_contexts_beyond_the_shown_ones_are_not_read() -> None:
     def unread() -> PlansAnswer:
         raise AssertionError("read")
 
-    answers = [with_plans(cases.faster(), UNDONE), replace(cases.faster(), plans=unread)]
+    answers = [cases.with_plans(cases.faster(), UNDONE), replace(cases.faster(), plans=unread)]
     assert next(study_why(study_answer(answers))).claim
 
 
 def test_every_format_contains_the_attribution() -> None:
-    found = with_plans(cases.faster(), UNDONE, attributed((0.98, 0.93, 1.03)))
+    found = cases.with_plans(cases.faster(), UNDONE, cases.attributed((0.98, 0.93, 1.03)))
     study = study_answer([found])
     (why,) = study_page(study, with_published=False).why
     assert "The plans of 17.8 are the cause." in why.claim
@@ -215,7 +187,7 @@ def test_every_format_contains_the_attribution() -> None:
     shown = document(found)
     assert shown["plans"]["comparisons"][0]["undone_by"]["settings"] == {"enable_x": "off"}
     reported = shown["verdicts"][0]["attribution"]
-    assert (reported["plans_recalled_by"], reported["rest_verdict"]) == (RESTORATION, "equivalent")
+    assert (reported["plans_recalled_by"], reported["rest_verdict"]) == (cases.RESTORATION, "equivalent")
     assert reported["share_of_plans"] == {"value": 0.98, "low": 0.93, "high": 1.03}
     assert document(cases.faster())["plans"] is None
     assert document(cases.faster())["verdicts"][0]["attribution"] is None
@@ -233,7 +205,7 @@ def test_a_comparison_without_plans_does_not_mention_them() -> None:
         (CHANGED, None, ["The plans of 17.8 differ from those of 16.12; their effect was not measured."]),
         (
             UNDONE,
-            attributed((0.7, 0.55, 0.9)),
+            cases.attributed((0.7, 0.55, 0.9)),
             [
                 "The plans of 17.8 are the main cause.",
                 "Plans account for 70 % of the change on the log scale (95 % CI 55 % to 90 %).",
@@ -241,7 +213,7 @@ def test_a_comparison_without_plans_does_not_mention_them() -> None:
         ),
         (
             UNDONE,
-            attributed(None),
+            cases.attributed(None),
             ["The plans of 17.8 differ from those of 16.12.", "The share due to plans cannot be determined."],
         ),
     ],
@@ -249,26 +221,26 @@ def test_a_comparison_without_plans_does_not_mention_them() -> None:
 def test_the_brief_claim_does_not_repeat_the_verdict(
     plans: CapturedPlans, more: AttributionResult | None, brief: list[str]
 ) -> None:
-    (why,) = why_of(with_plans(cases.faster(), plans, more))
+    (why,) = why_of(cases.with_plans(cases.faster(), plans, more))
     assert [sentence.replace(".0 %", " %") for sentence in why.brief] == brief
 
 
 def test_an_attribution_has_the_form_of_the_verdict() -> None:
-    one = attributed(None)
+    one = cases.attributed(None)
     assert one.found is not None
     small = BoundedValue(value=1.2, low=1.1, high=1.3)
     found = replace(one.found, whole=small, plans=small, rest=small)
-    less = with_plans(cases.faster(), UNDONE, replace(one, found=found))
+    less = cases.with_plans(cases.faster(), UNDONE, replace(one, found=found))
     assert "+20.0 % [+10.0 %, +30.0 %] in total, +20.0 %" in claim(less)
-    more = with_plans(cases.faster(), UNDONE, one)
+    more = cases.with_plans(cases.faster(), UNDONE, one)
     assert "6x [5.5x, 6.5x] in total = 5x" in claim(more)
     # The sentence and the tables then have factors as well.
     assert " 1.1x tps (95 % CI " in answer_sentences(more)[0]
 
 
 def test_an_attribution_with_grave_caveats_says_check() -> None:
-    doubtful = replace(attributed((0.98, 0.93, 1.03)), needs_check=True, results="r/attributions/context-1-arm-1")
-    reported = claim(with_plans(cases.faster(), UNDONE, doubtful))
+    doubtful = replace(cases.attributed((0.98, 0.93, 1.03)), needs_check=True, results="r/attributions/context-1-arm-1")
+    reported = claim(cases.with_plans(cases.faster(), UNDONE, doubtful))
     assert reported.startswith("CHECK the caveats in r/attributions/context-1-arm-1. The plans of 17.8 are the cause.")
 
 
@@ -277,10 +249,10 @@ def test_the_same_plan_with_different_execution_is_described_as_such() -> None:
         captured(node("Sort", scan("t"), Sort_Key=["t.a"], Temp_Written_Blocks=blocks)) for blocks in (9, 0)
     )
     plans = plans_of(spilled, in_memory, undone_by=OFF)
-    assert claim(with_plans(cases.faster(), plans)).startswith(
+    assert claim(cases.with_plans(cases.faster(), plans)).startswith(
         "17.8 uses the same plans as 16.12, but executes them differently."
     )
-    reported = claim(with_plans(cases.faster(), plans, attributed((0.98, 0.93, 1.03))))
+    reported = claim(cases.with_plans(cases.faster(), plans, cases.attributed((0.98, 0.93, 1.03))))
     assert reported.startswith(
         "The cause is how 17.8 executes its plans. With enable_x = off, 17.8 executes its plans as 16.12 does."
     )
@@ -288,7 +260,7 @@ def test_the_same_plan_with_different_execution_is_described_as_such() -> None:
 
 def test_an_attribution_in_the_opposite_direction_explains_nothing() -> None:
     """The faster arm is slower in the attribution: the parts are stated without a cause."""
-    turned = attributed((0.98, 0.93, 1.03))
+    turned = cases.attributed((0.98, 0.93, 1.03))
     assert turned.found is not None
     slower = replace(turned.found, whole=BoundedValue(value=0.5, low=0.4, high=0.6))
-    assert "cause" not in claim(with_plans(cases.faster(), UNDONE, replace(turned, found=slower)))
+    assert "cause" not in claim(cases.with_plans(cases.faster(), UNDONE, replace(turned, found=slower)))

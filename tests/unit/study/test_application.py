@@ -1,15 +1,26 @@
+from dataclasses import replace
+
 import pytest
 
 from pgversus.errors import StudyError
 from pgversus.statements.collection import Collection
-from pgversus.statements.statement import RecordedStatement, Sample
-from pgversus.study.application import confirmation_study, contexts_of, pgbench_text, script_text
+from pgversus.statements.statement import NO_VALUES, RecordedStatement, Sample, ValueClass
+from pgversus.study.application import (
+    confirmation_study,
+    contexts_of,
+    pgbench_text,
+    script_text,
+    side_effects_study,
+    stored_values,
+    with_values,
+)
 from pgversus.study.comparison import expand_arms
 from pgversus.study.dataset import Dataset
 from pgversus.study.design import Design
 from pgversus.study.servers import parse_server
+from pgversus.study.settings import Setting
 from pgversus.study.study import Context, Study, StudyKind
-from pgversus.study.workload import PgbenchWorkload, QueryMode
+from pgversus.study.workload import PgbenchWorkload, QueryMode, Script, loads_of
 
 
 def study_of_contexts(contexts: tuple[Context, ...]) -> Study:
@@ -77,10 +88,90 @@ def test_each_statement_is_a_context_or_left_out() -> None:
     assert not again.contexts[0].comparison.design.stopping_rule.looks_once
 
 
+def test_side_effects_are_measured_on_the_target_with_and_without_the_settings() -> None:
+    load = PgbenchWorkload(scripts=())
+    servers = [(name, parse_server(name)) for name in ("16.12", "17.8", "18.0")]
+    arms, factors = expand_arms(servers, [], workload=load, dataset=Dataset(pgbench_scale=1))
+    found = statements("SELECT a FROM t", "SELECT b FROM u", "DELETE FROM v")
+    contexts, _ = contexts_of(found, load, arms, factors=factors, design=Design())
+    off = Setting(name="enable_x", value="off")
+    study = side_effects_study(study_of_contexts(contexts), 2, [off], ["2-u.sql", "3-v.sql"])
+    assert [one.label for one in study.contexts] == ["statement=2-u", "statement=3-v"]
+    for number, context in enumerate(study.contexts, start=1):
+        plain, changed = context.comparison.arms
+        assert (context.number, plain.label, changed.label) == (number, "18.0", "18.0 with enable_x = off")
+        assert (plain.server, plain.workload) == (changed.server, changed.workload)
+        assert (plain.settings, changed.settings) == ((), (off,))
+        assert context.comparison.factors == ("enable_x",)
+        assert context.comparison.design.stopping_rule.looks_once
+
+
+def study_with_values() -> Study:
+    """A study of three statements, the first and the last of which need values."""
+    load = PgbenchWorkload(scripts=())
+    servers = [(name, parse_server(name)) for name in ("16.12", "17.8")]
+    arms, factors = expand_arms(servers, [], workload=load, dataset=Dataset(pgbench_scale=1))
+    found = statements("SELECT a FROM t WHERE b = $1", "SELECT b FROM u", "DELETE FROM v WHERE c = $1")
+    contexts, known = contexts_of(found, load, arms, factors=factors, design=Design())
+    assert [one.needs_values for one in known] == [True, False, True]
+    return replace(study_of_contexts(contexts), statements=known)
+
+
+def suggested(text: str, *values: str) -> list[Sample]:
+    return [
+        Sample(text=text, values=(value,), value_class=value_class)
+        for value, value_class in zip(values, ValueClass, strict=False)
+    ]
+
+
+def test_each_class_of_values_is_a_context() -> None:
+    study = study_with_values()
+    first, _, last = (one.text for one in study.statements)
+    found = with_values(study, {first: suggested(first, "7", "9"), last: suggested(last, "5")})
+    assert [one.label for one in found.contexts] == [
+        "statement=1-t, common values",
+        "statement=1-t, rare values",
+        "statement=2-u",
+        "statement=3-v, common values",
+    ]
+    scripts = [loads_of([one.comparison.baseline.workload])[0].scripts[0] for one in found.contexts]
+    assert scripts[1] == Script(name="1-t, rare values.sql", text="SELECT a FROM t WHERE b = '9';\n")
+    assert scripts[3].text == "BEGIN;\nDELETE FROM v WHERE c = '5';\nROLLBACK;\n"
+    assert [(one.context, one.seconds, one.values) for one in found.statements] == [
+        (1, 50.0, ("7",)),
+        (2, 50.0, ("9",)),
+        (3, 99.0, ()),
+        (4, 98.0, ("5",)),
+    ]
+    assert not any(one.needs_values for one in found.statements)
+    # A resumed check has the same statements.
+    assert with_values(study, stored_values(found.statements)) == found
+
+
+def test_a_statement_without_suggested_values_is_left_out() -> None:
+    study = study_with_values()
+    found = with_values(study, {})
+    assert [one.obstacle for one in found.statements] == [NO_VALUES, "", NO_VALUES]
+    (context,) = found.contexts
+    assert (context.number, context.label) == (1, "statement=2-u")
+    with pytest.raises(StudyError) as caught:
+        with_values(replace(study, statements=study.statements[:1]), {})
+    assert caught.value.slug == "study-no-statement"
+
+
+def test_no_values_are_chosen_for_rows_to_insert() -> None:
+    load = PgbenchWorkload(scripts=())
+    servers = [(name, parse_server(name)) for name in ("16.12", "17.8")]
+    arms, factors = expand_arms(servers, [], workload=load, dataset=Dataset(pgbench_scale=1))
+    found = statements("SELECT 1", "INSERT INTO t VALUES ($1)")
+    _, known = contexts_of(found, load, arms, factors=factors, design=Design())
+    assert [one.obstacle for one in known] == ["", NO_VALUES]
+
+
 def test_without_any_statement_to_execute_there_is_no_study() -> None:
     load = PgbenchWorkload(scripts=())
     with pytest.raises(StudyError) as caught:
-        contexts_of(statements("COMMIT", "SELECT $1"), load, (), factors=("server",), design=Design())
+        contexts_of(statements("COMMIT", "INSERT INTO t VALUES ($1)"), load, (), factors=("server",), design=Design())
     assert caught.value.slug == "study-no-statement"
     assert "no values" in caught.value.found
 

@@ -1,0 +1,52 @@
+"""Parameters of a statement as a server sees them: their types, the columns they meet, and the values of these."""
+
+import json
+
+import psycopg
+from psycopg import sql
+
+from pgversus.postgres.catalog import sql_text
+from pgversus.postgres.session import Connection
+from pgversus.statements.statement import Sample
+from pgversus.statements.value_choice import Column, ColumnValues, assigned, chosen_samples, uses_in_plan
+
+_NAME = "pgversus_parameters"
+_EXPLAIN = "EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON) "
+_TYPES = "SELECT parameter_types::text[] FROM pg_prepared_statements WHERE name = %s"
+
+
+def suggested_samples(connection: Connection, text: str) -> list[Sample]:
+    """Return executions of a statement with common and with rare values of the columns that its parameters meet.
+
+    Empty if the server rejects the statement, or if the column of a parameter or its statistics are unknown. The
+    statement is planned, not executed. text: one statement, according to the parser.
+    """
+    # A prepared statement outlives the transaction in which it has failed.
+    connection.execute("DEALLOCATE ALL")
+    try:
+        with connection.transaction(force_rollback=True):
+            connection.execute("SET LOCAL plan_cache_mode = force_generic_plan")
+            # The conditions of partitions that are pruned for NULL would be missing.
+            connection.execute("SET LOCAL enable_partition_pruning = off")
+            connection.execute(f"PREPARE {_NAME} AS {text}".encode())
+            return _suggested(connection, text)
+    except psycopg.Error:
+        return []
+
+
+def _suggested(connection: Connection, text: str) -> list[Sample]:
+    row = connection.execute(_TYPES, (_NAME,)).fetchone()
+    assert row is not None  # noqa: S101 - it has just been prepared
+    types: list[str] = row[0]
+    nulls = sql.SQL(", ").join([sql.SQL("NULL")] * len(types))
+    explain = sql.SQL(_EXPLAIN + "EXECUTE {}({})").format(sql.Identifier(_NAME), nulls)
+    (plan,) = connection.execute(explain).fetchone() or ([],)
+    uses = [*uses_in_plan((plan if isinstance(plan, list) else json.loads(plan))[0]["Plan"]), *assigned(text)]
+    known = {column: _values(connection, column) for column in {use.column for use in uses}}
+    return chosen_samples(text, types, uses, known)
+
+
+def _values(connection: Connection, column: Column) -> ColumnValues:
+    row = connection.execute(sql_text("column_values"), (column.table, column.name)).fetchone()
+    most_common, histogram = row or (None, None)
+    return ColumnValues(most_common=tuple(most_common or ()), histogram=tuple(histogram or ()))

@@ -1,0 +1,215 @@
+"""Values for parameters whose values no source knows, from the statistics of the columns that they are compared with.
+
+Which value a parameter has often decides the plan, so there are two classes of values: common and rare ones.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pgparse
+
+from pgversus.statements.statement import Sample, ValueClass
+
+_NAME = r"""(?:"[^"]+"|\w+)\.(?:"[^"]+"|\w+)"""
+_CAST = r"::[\w ]+(?:\([\d,]+\))?"
+_COLUMN = rf"(?:(?<!\w)\((?P<cast>{_NAME})\){_CAST}|(?P<plain>{_NAME}))"
+_OPERATOR = r"(?P<operator><>|<=|>=|=|<|>|~~\*?)"
+_PARAMETER = r"(?:ANY \()?\(?\$(?P<number>\d+)\)?"
+_COMPARED = re.compile(rf"{_COLUMN} {_OPERATOR} {_PARAMETER}")
+_COMPARED_WITH = re.compile(rf"{_PARAMETER}(?:{_CAST})? {_OPERATOR} {_COLUMN}")
+_TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
+_FROM, _TO = frozenset({">", ">="}), frozenset({"<", "<="})
+_LIKE = frozenset({"~~", "~~*"})
+_PREFIX = 3
+"""Characters of a value in a pattern for LIKE."""
+_LISTED = 3
+"""Values in a list."""
+_LIMITS = {"limitCount": "10", "limitOffset": "0"}
+_LOW = {ValueClass.COMMON: (0.25, 0.5), ValueClass.RARE: (0.5, 0.98)}
+_HIGH = {ValueClass.COMMON: (0.75, 0.5), ValueClass.RARE: (0.51, 0.02)}
+"""Bounds as fractions of the rows: of a range with two bounds, and of one that is open on the other side."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column of a table."""
+
+    table: str
+    """Quoted and qualified where necessary, as in SQL."""
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParameterUse:
+    """A column with which a parameter is compared, or which it is assigned to."""
+
+    number: int
+    """Of the parameter, from 1."""
+    column: Column
+    operator: str
+    """From the column's side: `created > $1` has `>`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnValues:
+    """Values of a column from its statistics, as text. Either may be empty."""
+
+    most_common: tuple[str, ...]
+    """The most common one first."""
+    histogram: tuple[str, ...]
+    """In ascending order, each as far from the next in rows; without the most common ones."""
+
+
+def uses_in_plan(plan: Mapping[str, Any]) -> list[ParameterUse]:
+    """Return what the conditions of a generic plan compare parameters with. plan: EXPLAIN (VERBOSE, FORMAT JSON)."""
+    nodes = list(_nodes(plan))
+    tables = {
+        node["Alias"]: f"{_quoted(node['Schema'])}.{_quoted(node['Relation Name'])}"
+        for node in nodes
+        if {"Alias", "Schema", "Relation Name"} <= node.keys()
+    }
+    found = []
+    for node in nodes:
+        for name, text in node.items():
+            if isinstance(text, str) and name.endswith(("Cond", "Filter")):
+                for column, operator, number in _comparisons(text):
+                    alias, _, plain = column.rpartition(".")
+                    table = tables.get(_unquoted(alias))
+                    if table is not None:
+                        place = Column(table=table, name=_unquoted(plain))
+                        found.append(ParameterUse(number=number, column=place, operator=operator))
+    return found
+
+
+def assigned(text: str) -> list[ParameterUse]:
+    """Return the columns that an UPDATE sets to parameters."""
+    fields = _tree(text).get("UpdateStmt", {})
+    relation = fields.get("relation", {})
+    table = ".".join(_quoted(relation[part]) for part in ("schemaname", "relname") if part in relation)
+    return [
+        ParameterUse(
+            number=target["ResTarget"]["val"]["ParamRef"]["number"],
+            column=Column(table=table, name=target["ResTarget"]["name"]),
+            operator="=",
+        )
+        for target in fields.get("targetList", ())
+        if "ParamRef" in target["ResTarget"].get("val", {})
+    ]
+
+
+def limits(text: str) -> dict[int, str]:
+    """Return values for the parameters of LIMIT and OFFSET, by number."""
+    return {
+        node[name]["ParamRef"]["number"]: value
+        for node in _dicts(_tree(text))
+        for name, value in _LIMITS.items()
+        if "ParamRef" in node.get(name, {})
+    }
+
+
+def chosen_samples(
+    text: str,
+    types: Sequence[str],
+    uses: Sequence[ParameterUse],
+    known: Mapping[Column, ColumnValues],
+) -> list[Sample]:
+    """Return an execution with common and one with rare values, one if they are the same; none if a value is unknown.
+
+    types: of the parameters, in order, as PostgreSQL names them. uses: the first one of each parameter counts.
+    """
+    fixed = limits(text)
+    samples = []
+    for value_class in ValueClass:
+        values: list[str] = []
+        for number, type_name in enumerate(types, start=1):
+            value = fixed.get(number) or _value(number, type_name, uses, known, value_class)
+            if value is None:
+                return []
+            values.append(value)
+        samples.append(Sample(text=text, values=tuple(values), value_class=value_class))
+    return samples[: len({sample.values for sample in samples})]
+
+
+def _value(
+    number: int,
+    type_name: str,
+    uses: Sequence[ParameterUse],
+    known: Mapping[Column, ColumnValues],
+    value_class: ValueClass,
+) -> str | None:
+    for use in uses:
+        values = known.get(use.column)
+        if use.number != number or values is None or not (values.most_common or values.histogram):
+            continue
+        if use.operator in _FROM | _TO:
+            others = {one.operator for one in uses if one.column == use.column and one.number != number}
+            return _bound(use.operator, others, values, value_class)
+        likely = _values(values, value_class)
+        if type_name.endswith("[]"):
+            return "{" + ",".join(map(_element, likely[:_LISTED])) + "}"
+        return f"{likely[0][:_PREFIX]}%" if use.operator in _LIKE else likely[0]
+    return None
+
+
+def _values(values: ColumnValues, value_class: ValueClass) -> Sequence[str]:
+    """Return values of the class, at least one: the most common ones, or some from the middle of the others."""
+    middle = values.histogram[len(values.histogram) // 2 :] or values.histogram
+    if value_class is ValueClass.COMMON:
+        return values.most_common or middle
+    return middle or values.most_common[::-1]
+
+
+def _bound(operator: str, others: set[str], values: ColumnValues, value_class: ValueClass) -> str:
+    """Return the bound of a range. others: operators of other bounds on the same column."""
+    fractions, opposite = (_LOW, _TO) if operator in _FROM else (_HIGH, _FROM)
+    fraction = fractions[value_class][0 if others & opposite else 1]
+    ordered = values.histogram or values.most_common
+    return ordered[min(len(ordered) - 1, int(fraction * len(ordered)))]
+
+
+def _comparisons(text: str) -> Iterator[tuple[str, str, int]]:
+    """Yield column, operator and number of the parameter of each comparison in a condition."""
+    for found in _COMPARED.finditer(text):
+        yield found["cast"] or found["plain"], found["operator"], int(found["number"])
+    for found in _COMPARED_WITH.finditer(text):
+        operator = found["operator"]
+        yield found["cast"] or found["plain"], _TURNED.get(operator, operator), int(found["number"])
+
+
+def _nodes(plan: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    yield plan
+    for child in plan.get("Plans", ()):
+        yield from _nodes(child)
+
+
+def _tree(text: str) -> Mapping[str, Any]:
+    (statement,) = pgparse.parse(text)
+    tree: Mapping[str, Any] = statement["stmt"]
+    return tree
+
+
+def _dicts(tree: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield every dict in a tree."""
+    waiting = [tree]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            yield one
+            waiting += one.values()
+        elif isinstance(one, list):
+            waiting += one
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _unquoted(name: str) -> str:
+    return name[1:-1] if name.startswith('"') else name
+
+
+def _element(value: str) -> str:
+    """Return a value as an element of an array in text form."""
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -1,0 +1,119 @@
+"""Values from statistics: the columns that parameters meet in a plan, and the values of two classes."""
+
+from typing import Any
+
+import pytest
+
+from pgversus.statements.statement import Sample, ValueClass
+from pgversus.statements.value_choice import (
+    Column,
+    ColumnValues,
+    ParameterUse,
+    assigned,
+    chosen_samples,
+    limits,
+    uses_in_plan,
+)
+
+CUSTOMER = Column(table='"app"."orders"', name="customer_id")
+MADE = Column(table='"app"."orders"', name="made")
+KNOWN = {
+    CUSTOMER: ColumnValues(most_common=("7", "8"), histogram=("1", "3", "5", "9")),
+    MADE: ColumnValues(most_common=(), histogram=tuple(f"day {number:02}" for number in range(100))),
+}
+
+
+def scan(condition: str, **others: Any) -> dict[str, Any]:
+    return {
+        "Node Type": "Seq Scan",
+        "Schema": "app",
+        "Relation Name": "orders",
+        "Alias": "o",
+        "Filter": condition,
+        **others,
+    }
+
+
+def use(number: int, operator: str, column: Column = CUSTOMER) -> ParameterUse:
+    return ParameterUse(number=number, column=column, operator=operator)
+
+
+@pytest.mark.parametrize(
+    ("condition", "found"),
+    [
+        ("(o.customer_id = $1)", [use(1, "=")]),
+        ("((o.customer_id)::text = ($2)::text)", [use(2, "=")]),
+        ("(($1)::numeric < (o.customer_id)::numeric(10,2))", [use(1, ">")]),
+        ('((o."customer_id" >= $1) AND (o.customer_id <= $2))', [use(1, ">="), use(2, "<=")]),
+        ("(o.customer_id = ANY ($3))", [use(3, "=")]),
+        ("(o.customer_id ~~ $1)", [use(1, "~~")]),
+        ("(other.customer_id = $1)", []),
+        ("((o.customer_id + 1) = $1)", []),
+        ("(lower(o.customer_id) = $1)", []),
+    ],
+)
+def test_a_condition_names_the_column_that_a_parameter_is_compared_with(
+    condition: str, found: list[ParameterUse]
+) -> None:
+    assert uses_in_plan({"Node Type": "Limit", "Plans": [scan(condition)]}) == found
+
+
+def test_an_index_condition_counts_as_well() -> None:
+    assert uses_in_plan(scan("", **{"Index Cond": "(o.customer_id = $1)"})) == [use(1, "=")]
+
+
+def test_an_update_assigns_parameters_to_columns() -> None:
+    found = assigned("UPDATE app.orders SET customer_id = $1, made = now() WHERE id = $2")
+    assert found == [use(1, "=")]
+    assert assigned("SELECT $1") == []
+
+
+def test_limits_have_usual_values() -> None:
+    text = "SELECT * FROM (SELECT * FROM t LIMIT $2) AS s WHERE a = $1 OFFSET $3"
+    assert limits(text) == {2: "10", 3: "0"}
+
+
+def values(text: str, types: list[str], *uses: ParameterUse) -> dict[ValueClass | None, tuple[str | None, ...]]:
+    return {one.value_class: one.values for one in chosen_samples(text, types, uses, KNOWN)}
+
+
+def test_common_and_rare_values_come_from_the_statistics() -> None:
+    found = values("SELECT * FROM t WHERE c = $1", ["integer"], use(1, "="))
+    assert found == {ValueClass.COMMON: ("7",), ValueClass.RARE: ("5",)}
+
+
+@pytest.mark.parametrize(
+    ("uses", "common", "rare"),
+    [
+        ((use(1, ">", MADE),), ("day 50",), ("day 98",)),
+        ((use(1, "<", MADE),), ("day 50",), ("day 02",)),
+        ((use(1, ">=", MADE), use(2, "<", MADE)), ("day 25", "day 75"), ("day 50", "day 51")),
+    ],
+)
+def test_ranges_are_wide_and_narrow(
+    uses: tuple[ParameterUse, ...], common: tuple[str, ...], rare: tuple[str, ...]
+) -> None:
+    found = values("SELECT 1", ["date"] * len(uses), *uses)
+    assert found == {ValueClass.COMMON: common, ValueClass.RARE: rare}
+
+
+def test_lists_and_patterns_have_their_own_form() -> None:
+    assert values("SELECT 1", ["integer[]"], use(1, "="))[ValueClass.COMMON] == ('{"7","8"}',)
+    assert values("SELECT 1", ["text"], use(1, "~~", MADE))[ValueClass.COMMON] == ("day%",)
+
+
+def test_equal_classes_are_one_execution() -> None:
+    found = values("SELECT 1", ["date"], use(1, "=", MADE))
+    assert list(found) == [ValueClass.COMMON]
+
+
+def test_an_unknown_column_leaves_the_statement_without_values() -> None:
+    assert chosen_samples("SELECT $1, $2", ["integer", "text"], [use(1, "=")], KNOWN) == []
+    empty = {CUSTOMER: ColumnValues(most_common=(), histogram=())}
+    assert chosen_samples("SELECT $1", ["integer"], [use(1, "=")], empty) == []
+
+
+def test_the_values_belong_to_the_text() -> None:
+    text = "SELECT * FROM t WHERE c = $1 LIMIT $2"
+    common, _rare = chosen_samples(text, ["integer", "bigint"], [use(1, "=")], KNOWN)
+    assert common == Sample(text=text, values=("7", "10"), value_class=ValueClass.COMMON)
