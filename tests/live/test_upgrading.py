@@ -11,7 +11,10 @@ from psycopg.conninfo import conninfo_to_dict
 
 from pgversus.host.identity import server_user
 from pgversus.postgres.client import fixed_client
+from pgversus.postgres.parameters import suggested_samples
 from pgversus.postgres.server import Server
+from pgversus.postgres.session import connect, uri_target
+from pgversus.statements.statement import ValueClass
 from tests.live.conftest import CommandLine, own_server
 from tests.recorded_shop import SHOP, shop_statements
 
@@ -137,6 +140,58 @@ def test_pgbenchs_own_load_is_checked_from_its_dump_and_records(
     assert "from 16.12 to 17.8" in report.stdout
     again = command_line.run(*arguments, *sources, "--results", results, "--no-plans", "--json")
     assert again.document["upgrades"] == ended.document["upgrades"]
+
+
+def test_statistics_suggest_values_for_parameters(application: Recorded) -> None:
+    with connect(uri_target(application.uri, ())) as connection:
+        (one,) = suggested_samples(connection, "SELECT abalance FROM pgbench_accounts WHERE aid = $1 LIMIT $2")
+        assert 1 <= int(one.values[0] or 0) <= 100_000
+        assert (one.values[1], one.value_class) == ("10", ValueClass.COMMON)
+        update = "UPDATE pgbench_accounts SET bid = $1 WHERE aid BETWEEN $2 AND $3"
+        common, rare = (found.values for found in suggested_samples(connection, update))
+        assert common[0] == rare[0] == "1"
+        widths = [int(values[2] or 0) - int(values[1] or 0) for values in (common, rare)]
+        assert widths[0] > 10 * widths[1] > 0
+        assert suggested_samples(connection, "SELECT 1 FROM nowhere WHERE a = $1") == []
+        assert suggested_samples(connection, "SELECT aid FROM pgbench_accounts WHERE aid % 7 = $1") == []
+        # Each of them was planned, none executed.
+        assert connection.execute("SELECT count(*) FROM pgbench_accounts WHERE bid = 1").fetchone() == (100_000,)
+
+
+TABLE = """
+CREATE TABLE w AS SELECT i::bigint * 7919 % 100003 AS v, repeat('x', 800) AS filler FROM generate_series(1, 30000) AS i;
+CREATE INDEX ON w (v);
+"""
+STATEMENTS = """
+-- name: distinct sum
+SELECT sum(DISTINCT v) FROM w;
+-- name: longest
+SELECT max(length(filler)) FROM w WHERE v >= 0;
+"""
+
+
+@pytest.mark.long
+def test_what_undoes_a_slower_statement_is_measured_with_its_side_effects(
+    command_line: CommandLine, tmp_path: Path
+) -> None:
+    """16 reads an index in order for a distinct sum, 15 sorts the table unless it may not scan it."""
+    (tmp_path / "setup.sql").write_text(TABLE)
+    (tmp_path / "statements.sql").write_text(STATEMENTS)
+    data = ["--setup", str(tmp_path / "setup.sql"), "--statements", str(tmp_path / "statements.sql")]
+    costs = ["--set", "random_page_cost=0", "--set", "seq_page_cost=0", "--set", "max_parallel_workers_per_gather=0"]
+    results = str(tmp_path / "results")
+    arguments = [*data, *costs, "--budget", "60s", "--results", results]
+    ended = command_line.run("upgrade-check", "16.12", "15.14", *arguments, "--json")
+    assert ended.code == 0, ended.stderr
+    (upgrade,) = ended.document["upgrades"]
+    found = {one["statement"]["name"]: one for one in upgrade["statements"]}["distinct sum"]
+    assert found["finding"] == "slower"
+    assert found["undone_by"]["settings"] == "enable_seqscan = off"
+    (effect,) = found["undone_by"]["side_effects"]
+    assert effect["statement"] == "longest"
+    assert effect["low"] < effect["ratio"] < effect["high"]
+    report = command_line.run("report", results)
+    assert "enable_seqscan = off also changes the plan of 1 other statement: longest (" in report.stdout
 
 
 def test_every_statement_of_the_bundled_shop_finds_rows() -> None:
