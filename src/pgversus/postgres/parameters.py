@@ -1,14 +1,14 @@
 """Parameters of a statement as a server sees them: their types, the columns they meet, and the values of these."""
 
-import json
-
 import psycopg
 from psycopg import sql
 
+from pgversus.errors import ServerError
 from pgversus.postgres.catalog import sql_text
 from pgversus.postgres.session import Connection
 from pgversus.statements.statement import Sample
 from pgversus.statements.value_choice import Column, ColumnValues, assigned, chosen_samples, uses_in_plan
+from pgversus.text.redaction import code_without_secrets
 
 _NAME = "pgversus_parameters"
 _EXPLAIN = "EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON) "
@@ -19,18 +19,27 @@ def suggested_samples(connection: Connection, text: str) -> list[Sample]:
     """Return executions of a statement with common and with rare values of the columns that its parameters meet.
 
     Empty if the server rejects the statement, or if the column of a parameter or its statistics are unknown. The
-    statement is planned, not executed. text: one statement, according to the parser.
+    statement is planned, not executed. text: one statement, according to the parser. ServerError if the server is lost.
     """
-    # A prepared statement outlives the transaction in which it has failed.
-    connection.execute("DEALLOCATE ALL")
     try:
+        # A prepared statement outlives the transaction in which it has failed.
+        connection.execute("DEALLOCATE ALL")
         with connection.transaction(force_rollback=True):
             connection.execute("SET LOCAL plan_cache_mode = force_generic_plan")
             # The conditions of partitions that are pruned for NULL would be missing.
             connection.execute("SET LOCAL enable_partition_pruning = off")
             connection.execute(f"PREPARE {_NAME} AS {text}".encode())
             return _suggested(connection, text)
-    except psycopg.Error:
+    except psycopg.Error as error:
+        if connection.closed:
+            raise ServerError(
+                "the connection to the server was lost while it planned a statement",
+                slug="server-connection",
+                where=" ".join(code_without_secrets(text).split()),
+                found=str(error).strip(),
+                expected="a server that plans the statement or rejects it",
+                to_do="read the server's log, and leave this statement out of the sources",
+            ) from error
         return []
 
 
@@ -40,8 +49,8 @@ def _suggested(connection: Connection, text: str) -> list[Sample]:
     types: list[str] = row[0]
     nulls = sql.SQL(", ").join([sql.SQL("NULL")] * len(types))
     explain = sql.SQL(_EXPLAIN + "EXECUTE {}({})").format(sql.Identifier(_NAME), nulls)
-    (plan,) = connection.execute(explain).fetchone() or ([],)
-    uses = [*uses_in_plan((plan if isinstance(plan, list) else json.loads(plan))[0]["Plan"]), *assigned(text)]
+    ((explained,),) = connection.execute(explain).fetchall()
+    uses = [*uses_in_plan(explained[0]["Plan"]), *assigned(text)]
     known = {column: _values(connection, column) for column in {use.column for use in uses}}
     return chosen_samples(text, types, uses, known)
 

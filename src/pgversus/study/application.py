@@ -159,14 +159,7 @@ def confirmation_study(study: Study, numbers: Sequence[int]) -> Study:
         context = by_number[number]
         comparison = replace(context.comparison, design=confirmation(context.comparison.design))
         contexts.append(replace(context, number=place, comparison=comparison))
-    return replace(
-        study,
-        name=f"{study.name}: confirmation",
-        title=f"Confirmation of {study.name}",
-        contexts=tuple(contexts),
-        kind=StudyKind.STUDY,
-        statements=(),
-    )
+    return _study_beneath(study, "confirmation", f"Confirmation of {study.name}", contexts)
 
 
 def script_name(context: Context) -> str:
@@ -193,10 +186,15 @@ def side_effects_study(study: Study, contender: int, settings: Sequence[Setting]
         )
         comparison = replace(context.comparison, arms=arms, factors=tuple(setting.name for setting in settings))
         contexts.append(replace(context, number=len(contexts) + 1, comparison=comparison))
+    return _study_beneath(study, "side effects", f"Side effects of {text}", contexts)
+
+
+def _study_beneath(study: Study, name: str, title: str, contexts: Sequence[Context]) -> Study:
+    """Return a study of these contexts that follows from the screening. name: appended to that of the screening."""
     return replace(
         study,
-        name=f"{study.name}: side effects",
-        title=f"Side effects of {text}",
+        name=f"{study.name}: {name}",
+        title=title,
         contexts=tuple(contexts),
         kind=StudyKind.STUDY,
         statements=(),
