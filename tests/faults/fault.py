@@ -30,7 +30,8 @@ class Fault:
     """Run one try: start a run, strike it, and return the violations."""
     tries: int = 10
     """In `make bench-faults`."""
-    tries_in_tests: int = 1
+    is_tested: bool = True
+    """Whether tests include a try."""
     why_not: Callable[[], str] = field(default=lambda: "")
     """Why it is not possible on this host; empty if it is."""
     needs_tools: bool = False

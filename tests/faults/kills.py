@@ -68,7 +68,7 @@ _OF_NO_ARM = (pgversus, guard)
 
 
 def _kill(name: str, what: str, victims: Victims, phases: Mapping[Phase, float]) -> Fault:
-    return Fault(name=name, what=what, play=partial(_play, victims, phases), tries=100, tries_in_tests=5)
+    return Fault(name=name, what=what, play=partial(_play, victims, phases), tries=100)
 
 
 KILLS = (

@@ -127,7 +127,7 @@ MEMORY = (
         what="a control group gives servers no more memory, and the kernel kills what asks for it",
         play=_play_killed,
         tries=25,
-        tries_in_tests=0,
+        is_tested=False,
         why_not=_why_no_group,
     ),
 )

@@ -58,6 +58,6 @@ TRUNCATIONS = (
         what="results cut off at every byte",
         play=partial(_play, 1),
         tries=1,
-        tries_in_tests=0,
+        is_tested=False,
     ),
 )

@@ -15,30 +15,32 @@ from tests.fuzz.program import exit_code_of
 from tests.fuzz.target import Target
 from tests.unit.store.whole import changed, write_whole
 
-VALUES = {
-    "null": "NULL",
-    "text": "'x'",
-    "empty": "''",
-    "blob": "x'00ff'",
-    "large blob": "zeroblob(2000000)",
-    "negative": "-1",
-    "zero": "0",
-    "one": "1",
-    "huge": "9223372036854775807",
-    "float": "1.5",
-    "infinite": "9e999",
-    "minus infinite": "-9e999",
-    "tiny": "5e-324",
-    "large": "1e300",
-    "no UTF-8": "CAST(x'ff' AS TEXT)",
-    "deep": "'" + "[" * 5000 + "'",
-    "list": "'[]'",
-    "object": "'{}'",
-    "null of JSON": "'null'",
-    "half a character": "'\"\\ud800\"'",
-    "no number": "'[NaN, 1e999]'",
-    **{f"control {text!a}": f"CAST(x'{text.encode().hex()}' AS TEXT)" for text in CONTROLS},
-}
+VALUES = (
+    "NULL",
+    "'x'",
+    "''",
+    "x'00ff'",
+    "zeroblob(2000000)",
+    "-1",
+    "0",
+    "1",
+    "9223372036854775807",
+    "1.5",
+    "9e999",
+    "-9e999",
+    "5e-324",
+    "1e300",
+    "CAST(x'ff' AS TEXT)",
+    "'" + "[" * 5000 + "'",
+    "'[]'",
+    "'{}'",
+    "'null'",
+    "'\"\\ud800\"'",
+    "'[NaN, 1e999]'",
+    # Text may end at a null character.
+    f"CAST(x'{''.join(sorted(CONTROLS, reverse=True)).encode().hex()}' AS TEXT)",
+)
+"""Values of SQL that some column does not expect."""
 _SCHEMA = "\n".join((Path(reading.__file__).parent / name).read_text() for name in ("schema.sql", "later.sql"))
 
 
@@ -132,7 +134,7 @@ def _write(kind: str, seed: int, folder: Path) -> None:
         if kind == "document":
             put_into_document(folder, rng)
         else:
-            put(folder, *rng.choice(PLACES), rng.choice([*VALUES.values()]))
+            put(folder, *rng.choice(PLACES), rng.choice(VALUES))
 
 
 def _report(subject: tuple[str, int, list[str]], folder: Path) -> bool:

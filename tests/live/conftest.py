@@ -35,12 +35,29 @@ from pgversus.postgres.server import Server
 from pgversus.study.build_options import USUAL_MANNER
 from pgversus.study.servers import parse_server
 
+_ENOUGH_BYTES = 6 << 30
+
+
+def scratch() -> Path:
+    """Return a directory for servers: in memory where there is room, since copies of files on a disk take long."""
+    memory = Path("/dev/shm")
+    has_room = os.access(memory, os.W_OK | os.X_OK) and shutil.disk_usage(memory).free > _ENOUGH_BYTES
+    return memory if has_room else Path("/tmp")
+
+
 PROGRAM = Path(sys.executable).with_name("pgversus")
 EXAMPLES = Path(__file__).parents[2] / "examples"
 QUICK = ("--blocks", "2", "--window", "50ms", "--windows", "4")
 """The shortest comparison that still runs all of its parts."""
 WHOLE_SECONDS = ("--blocks", "2", "--window", "1", "--windows", "2", "--warmup", "1")
 """The same with one run of pgbench per window."""
+
+
+def with_fewer_rows(setup: Path) -> str:
+    """Return a bundled setup file with 2,000 rows instead of 10,000, for queries over their square."""
+    text = setup.read_text()
+    assert "10000" in text
+    return text.replace("10000", "2000")
 
 
 WEATHER = frozenset(
@@ -180,7 +197,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def users_cache() -> Path:
     """Return the user's cache, whose builds all tests share."""
     root = open_cache().root
-    (root / "ccache").mkdir(exist_ok=True)
+    for name in ("ccache", "client"):
+        (root / name).mkdir(exist_ok=True)
     return root
 
 
@@ -191,9 +209,9 @@ def own_command_line(shared_cache: Path, directory: Path, snapshots: Path | None
     snapshots: a directory of loaded data to share as well.
     """
     # Not the directory itself: under root, servers of another user must be able to enter it.
-    cache = Path(tempfile.mkdtemp(prefix="pgversus-test-", dir="/tmp"))
+    cache = Path(tempfile.mkdtemp(prefix="pgversus-test-", dir=scratch()))
     cache.chmod(0o755)
-    for name in ("builds", "ccache", "index", "sources", "staging"):
+    for name in ("builds", "ccache", "client", "index", "sources", "staging"):
         (cache / name).symlink_to(shared_cache / name)
     if snapshots is not None:
         (cache / "snapshots").symlink_to(snapshots)
@@ -217,11 +235,11 @@ def provided(server: str) -> Build:
 
 @contextmanager
 def own_server(
-    name: str, settings: Mapping[str, str] = MappingProxyType({}), place: str | Path = "/tmp"
+    name: str, settings: Mapping[str, str] = MappingProxyType({}), place: Path | None = None
 ) -> Iterator[Server]:
     """A server that is not running yet, unknown to pgversus; it is stopped at the end."""
     user = server_user()
-    with tempfile.TemporaryDirectory(prefix="pgversus-server-", dir=place) as folder:
+    with tempfile.TemporaryDirectory(prefix="pgversus-server-", dir=place or scratch()) as folder:
         directory = Path(folder)
         user.change_owner(directory)
         cluster = make_cluster(provided(name), directory / "cluster", user)

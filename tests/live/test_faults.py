@@ -5,16 +5,10 @@ import pytest
 from tests.faults.catalog import FAULTS, fetch_server, play
 from tests.faults.fault import Fault
 
-
-def _marks(fault: Fault, seed: int) -> list[pytest.MarkDecorator]:
-    tools = [pytest.mark.needs_tools] if fault.needs_tools else []
-    return [*tools, pytest.mark.long] if seed > 1 else tools
-
-
 TRIES = [
-    pytest.param(name, seed, marks=_marks(fault, seed))
-    for name, fault in FAULTS.items()
-    for seed in range(1, fault.tries_in_tests + 1)
+    pytest.param(fault, marks=pytest.mark.needs_tools if fault.needs_tools else (), id=fault.name)
+    for fault in FAULTS.values()
+    if fault.is_tested
 ]
 
 
@@ -23,10 +17,9 @@ def server() -> None:
     fetch_server()
 
 
-@pytest.mark.parametrize(("name", "seed"), TRIES)
-def test_all_invariants_hold_after_a_fault(name: str, seed: int) -> None:
-    fault = FAULTS[name]
+@pytest.mark.parametrize("fault", TRIES)
+def test_all_invariants_hold_after_a_fault(fault: Fault) -> None:
     if why := fault.why_not():
         pytest.skip(why)
-    outcome = play(fault, seed)
+    outcome = play(fault, seed=1)
     assert outcome.violations == (), outcome

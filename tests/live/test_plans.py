@@ -192,15 +192,14 @@ def test_full_statistics_of_a_partitioned_table_are_equal_on_majors_that_count_i
     assert plans(command_line, *arguments)["unlike_statistics"] == []
 
 
-@pytest.mark.parametrize("old", [OLDEST, OLD])
-def test_statements_without_a_plan_are_executed_for_later_ones(command_line: CommandLine, old: str) -> None:
+def test_statements_without_a_plan_are_executed_for_later_ones(command_line: CommandLine) -> None:
     command_line.write(
         "many.sql",
         "CREATE TEMP TABLE x AS SELECT g FROM generate_series(1, 100) g; SET LOCAL enable_seqscan = off;\n"
         "PREPARE p (int) AS SELECT * FROM x WHERE g = $1; EXECUTE p(5);\n"
         "DECLARE c CURSOR FOR SELECT * FROM x; FETCH 5 FROM c; COMMIT; VALUES (1), (2);",
     )
-    document = plans(command_line, old, NEW, "-f", "many.sql")
+    document = plans(command_line, OLDEST, NEW, "-f", "many.sql")
     assert [one["statement"].split(": ")[1].split()[0] for one in document["comparisons"]] == [
         "CREATE",
         "EXECUTE",
@@ -209,7 +208,7 @@ def test_statements_without_a_plan_are_executed_for_later_ones(command_line: Com
     ]
     assert {one["settings"][1].get("enable_seqscan") for one in document["comparisons"][1:]} == {"off"}
     command_line.write("none.sql", "SET LOCAL work_mem = '1MB';")
-    assert command_line.run("plans", old, NEW, "-f", "none.sql").stdout == "no statement has a plan\n"
+    assert command_line.run("plans", OLD, NEW, "-f", "none.sql").stdout == "no statement has a plan\n"
 
 
 def test_statements_that_cannot_be_explained_are_reported_with_the_servers_message(command_line: CommandLine) -> None:

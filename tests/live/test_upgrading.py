@@ -58,6 +58,7 @@ def application(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
             connection.execute("CREATE EXTENSION pg_stat_statements")
             # Of new sessions: what pg_dump has sent is no part of the application.
             connection.execute("ALTER ROLE postgres SET log_min_duration_statement = 0")
+            connection.execute("SET pg_stat_statements.track = none")
             connection.execute("SELECT pg_stat_statements_reset()")
         (folder / "load.sql").write_text(LOAD)
         load = [str(client.pgbench), "-n", "-M", "prepared", "-f", str(folder / "load.sql"), "-t", "30", conninfo]
@@ -180,7 +181,7 @@ def test_what_undoes_a_slower_statement_is_measured_with_its_side_effects(
     data = ["--setup", str(tmp_path / "setup.sql"), "--statements", str(tmp_path / "statements.sql")]
     costs = ["--set", "random_page_cost=0", "--set", "seq_page_cost=0", "--set", "max_parallel_workers_per_gather=0"]
     results = str(tmp_path / "results")
-    arguments = [*data, *costs, "--budget", "60s", "--results", results]
+    arguments = [*data, *costs, "--budget", "45s", "--results", results]
     ended = command_line.run("upgrade-check", "16.12", "15.14", *arguments, "--json")
     assert ended.code == 0, ended.stderr
     (upgrade,) = ended.document["upgrades"]

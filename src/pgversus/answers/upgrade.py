@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 from pgversus.answers.answer import OTHER_ORDER, OTHER_ROWS, Answer, AttributionResult, StudyAnswer, Unanswered
@@ -157,10 +157,8 @@ def upgrade_answers(answer: StudyAnswer) -> list[UpgradeAnswer]:
             elif number is not None:
                 one = screened[number, target.index]
                 again = confirmed.get(one.answer.context.label)
-                finding = _measured(statement, share, one, again, ratios=len(screened))
-                if again is not None and finding.finding is Finding.SLOWER and finding.attributed is not None:
-                    finding = replace(finding, side_effects=_side_effects(answer, again, target))
-                findings.append(finding)
+                effects = None if again is None else _side_effects(answer, again, target)
+                findings.append(_measured(statement, share, one, again, effects, ratios=len(screened)))
         order = list(Finding)
         findings.sort(key=lambda one: (order.index(one.finding), -(one.share or 0.0)))
         found.append(
@@ -214,13 +212,24 @@ def _screened(answers: Sequence[Answer]) -> Mapping[tuple[int, int], _Screened]:
 
 
 def _measured(
-    statement: ApplicationStatement, share: float | None, screened: _Screened, confirmed: Answer | None, *, ratios: int
+    statement: ApplicationStatement,
+    share: float | None,
+    screened: _Screened,
+    confirmed: Answer | None,
+    side_effects: tuple[SideEffect, ...] | None,
+    *,
+    ratios: int,
 ) -> StatementFinding:
-    """Return the finding on a statement. confirmed: its confirmation, if any. ratios: number of all ratios."""
+    """Return the finding on a statement.
+
+    confirmed: its confirmation, if any. side_effects: of what restores its plans. ratios: number of all ratios.
+    """
     answer, target = screened.answer, screened.target
     plans = answer.plans()
     changed = () if plans is None else tuple(changed_plans(plans.of(answer.comparison.arms[target].label)))
     finding = _finding(screened, confirmed, has_changed=bool(changed))
+    attributed = None if confirmed is None else confirmed.attributed.get(target)
+    is_undone = finding is Finding.SLOWER and attributed is not None
     return StatementFinding(
         statement=statement,
         finding=finding,
@@ -228,7 +237,8 @@ def _measured(
         log_ratio=_log_ratio(screened, confirmed, ratios),
         changed=changed,
         confirmed=confirmed,
-        attributed=None if confirmed is None else confirmed.attributed.get(target),
+        attributed=attributed,
+        side_effects=side_effects if is_undone else None,
         failure=next(_failures(answer, target), "") if finding in _WITHOUT_RATIO else "",
     )
 
