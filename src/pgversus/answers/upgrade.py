@@ -76,7 +76,7 @@ class StatementFinding:
     statement: ApplicationStatement
     finding: Finding
     share: float | None
-    """Of the total time of all statements; None if the sources have no times."""
+    """Of the total time of all statements; None if the sources have no times, and for planning."""
     log_ratio: LogRatio | None = None
     """Target / source in throughput; None if it was not measured."""
     changed: tuple[ComparedPlans, ...] = ()
@@ -114,9 +114,14 @@ class UpgradeAnswer:
     load: LoadChange | None
     """None without times in the sources, or without a measured statement."""
 
+    @property
+    def planning(self) -> StatementFinding | None:
+        """The finding on the planning of all statements; None if that is not part of the check."""
+        return next((one for one in self.findings if one.statement.is_planning), None)
+
     def having(self, *findings: Finding) -> tuple[StatementFinding, ...]:
         """Return the statements with one of these findings."""
-        return tuple(one for one in self.findings if one.finding in findings)
+        return tuple(one for one in self.findings if one.finding in findings and not one.statement.is_planning)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +155,7 @@ def upgrade_answers(answer: StudyAnswer) -> list[UpgradeAnswer]:
     for target in first.contenders:
         findings = []
         for statement in answer.study.statements:
-            share = statement.seconds / total_s if total_s else None
+            share = statement.seconds / total_s if total_s and not statement.is_planning else None
             number = statement.context
             if number in missing:
                 findings.append(_not_measured(statement, share, missing[number]))

@@ -161,7 +161,8 @@ def _target_sentence(upgrade: UpgradeAnswer) -> str:
         if attention
         else _("No statement needs attention.")
     )
-    return together(_load_sentence(upgrade.load, source=upgrade.source, target=upgrade.target), needs)
+    load = _load_sentence(upgrade.load, source=upgrade.source, target=upgrade.target)
+    return together(load, _planning_sentence(upgrade.planning), needs)
 
 
 def _load_sentence(load: LoadChange | None, **names: str) -> str:
@@ -177,8 +178,26 @@ def _load_sentence(load: LoadChange | None, **names: str) -> str:
     )
 
 
-def _coverage(statements: Sequence[ApplicationStatement]) -> str:
+def _planning_sentence(planning: StatementFinding | None) -> str:
+    """Return how the time changes that planning all statements takes; empty if that is unknown."""
+    if planning is None or planning.log_ratio is None:
+        return ""
+    slowest, fastest = ratio_bounds(planning.log_ratio.interval)
+    if slowest is None or fastest is None:
+        return ""
+    bounds = {"low": change(1 / fastest), "high": change(1 / slowest)}
+    if planning.finding not in _CLAIMS:
+        return _("No difference found in planning time (between {low} and {high}).", **bounds)
+    return _(
+        "Planning time: {change} (between {low} and {high}).",
+        change=change(math.exp(-planning.log_ratio.point)),
+        **bounds,
+    )
+
+
+def _coverage(all_measured: Sequence[ApplicationStatement]) -> str:
     """Return which share of the load was executed, and the reasons for the rest."""
+    statements = [one for one in all_measured if not one.is_planning]
     total_s = math.fsum(one.seconds for one in statements)
     executed = [one for one in statements if one.context is not None]
     left_out = [one for one in statements if one.context is None]
@@ -221,6 +240,8 @@ def _first_error(failure: str) -> str:
 
 def _described(statement: ApplicationStatement) -> str:
     """Return the name and the beginning of the text of a statement, on one line."""
+    if statement.is_planning:
+        return _("planning of all statements")
     text = " ".join(statement.text.split())
     return f"{statement.name}: {text if len(text) <= _LONGEST else f'{text[: _LONGEST - 3]}...'}"
 

@@ -1,5 +1,6 @@
 """The statements of an application, each as a script of pgbench and a context of an upgrade check.
 
+One more context only plans all of them, since statements of the application may be planned more often than this shows.
 A check has two studies. Screening runs the same few blocks of every statement. What differs there is measured again in
 the fresh blocks of the confirmation, under the usual rule, before it is reported.
 """
@@ -8,10 +9,10 @@ import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import accumulate
+from itertools import accumulate, count
 
 from pgversus.errors import StudyError
-from pgversus.statements.literals import with_literals
+from pgversus.statements.literals import literal, with_literals
 from pgversus.statements.parsing import parsed
 from pgversus.statements.statement import NO_VALUES, RecordedStatement, Sample, StatementKind
 from pgversus.study.comparison import Arm, Comparison, unique_labels
@@ -30,7 +31,11 @@ FACTOR = "statement"
 """The factor whose levels are the statements."""
 SCRIPT = ".sql"
 """What follows the name of a statement in that of its script."""
+PLANNING = "planning of all statements"
+"""Name of the context that only plans them."""
+_PLANNING_TEXT = "EXPLAIN of each statement"
 _TOO_SMALL = N_("smaller than the coverage requires")
+_BEGIN, _ROLLBACK = "BEGIN;\n", "ROLLBACK;\n"
 _TABLE = re.compile(r"\b(?:FROM|INTO|UPDATE|JOIN)\s+(?:ONLY\s+)?((?:\w+\.)?\w+)", re.IGNORECASE)
 _INSERT = re.compile(r"\s*INSERT\b", re.IGNORECASE)
 _VARIABLE = re.compile(r"(?<!:):(?=\w)")
@@ -48,7 +53,7 @@ def contexts_of(
 ) -> tuple[tuple[Context, ...], tuple[ApplicationStatement, ...]]:
     """Return a context for each statement that can be executed, and what the study knows of every statement.
 
-    The contexts have the design of a screening.
+    The last context is the planning of all of them. The contexts have the design of a screening.
     statements: largest total time first. load: runs each statement; its scripts are replaced. arms: likewise.
     design: for what is confirmed. coverage: share of the total time from which the smaller statements are left out.
     StudyError if no statement can be executed, for external servers, or without data.
@@ -57,15 +62,13 @@ def contexts_of(
     contexts: list[Context] = []
     known: list[ApplicationStatement] = []
     obstacles = _obstacles(statements, coverage)
-    for name, one, obstacle in zip(_names(statements), statements, obstacles, strict=True):
+    comparison = Comparison(arms=tuple(arms), factors=factors, design=screening(design))
+    *names, planning = _names(statements)
+    for name, one, obstacle in zip(names, statements, obstacles, strict=True):
         if not obstacle:
             # Until its values are chosen, the text stands for the script.
             text = script_text(one) if one.obstacle != NO_VALUES else one.text
-            script = Script(name=f"{name}{SCRIPT}", text=text)
-            own_load = replace(load, scripts=(script,))
-            of_statement = tuple(replace(arm, workload=own_load) for arm in arms)
-            comparison = Comparison(arms=of_statement, factors=factors, design=screening(design))
-            contexts.append(Context(number=len(contexts) + 1, levels=((FACTOR, name),), comparison=comparison))
+            contexts.append(_context(comparison, load, name, text, number=len(contexts) + 1))
         known.append(
             ApplicationStatement(
                 name=name,
@@ -79,6 +82,8 @@ def contexts_of(
         )
     if not contexts:
         raise _nothing_to_execute([one.obstacle for one in statements])
+    contexts.append(_context(comparison, load, planning, planning_text(contexts), number=len(contexts) + 1))
+    known.append(_planning(planning, context=len(contexts)))
     return tuple(contexts), tuple(known)
 
 
@@ -96,6 +101,11 @@ def with_values(study: Study, found: Mapping[str, Sequence[Sample]]) -> Study:
             known.append(one)
             continue
         context = by_number[one.context]
+        if one.is_planning:
+            if contexts:
+                contexts.append(_with_script(context, one.name, planning_text(contexts), number=len(contexts) + 1))
+                known.append(replace(one, context=len(contexts)))
+            continue
         if not one.needs_values:
             contexts.append(replace(context, number=len(contexts) + 1))
             known.append(replace(one, context=len(contexts)))
@@ -123,14 +133,27 @@ def stored_values(statements: Iterable[ApplicationStatement]) -> dict[str, list[
 
 def _of_sample(context: Context, name: str, sample: Sample, *, number: int) -> Context:
     """Return the context of a statement with these values. name: of the statement."""
-    name = _with_class(name, sample)
-    script = Script(name=f"{name}{SCRIPT}", text=_script_text(sample, parsed(sample.text).kind))
-    arms = []
-    for arm in context.comparison.arms:
-        (load,) = loads_of([arm.workload])
-        arms.append(replace(arm, workload=replace(load, scripts=(script,))))
-    comparison = replace(context.comparison, arms=tuple(arms))
-    return replace(context, number=number, levels=((FACTOR, name),), comparison=comparison)
+    text = _script_text(sample, parsed(sample.text).kind)
+    return _with_script(context, _with_class(name, sample), text, number=number)
+
+
+def _with_script(context: Context, name: str, text: str, *, number: int) -> Context:
+    """Return a context with another script."""
+    (load,) = loads_of([context.comparison.baseline.workload])
+    return _context(context.comparison, load, name, text, number=number)
+
+
+def _context(comparison: Comparison, load: PgbenchWorkload, name: str, text: str, *, number: int) -> Context:
+    """Return the context that runs a script on the arms of a comparison. name: of the statement."""
+    own_load = replace(load, scripts=(Script(name=f"{name}{SCRIPT}", text=text),))
+    arms = tuple(replace(arm, workload=own_load) for arm in comparison.arms)
+    return Context(number=number, levels=((FACTOR, name),), comparison=replace(comparison, arms=arms))
+
+
+def _planning(name: str, *, context: int) -> ApplicationStatement:
+    return ApplicationStatement(
+        name=name, text=_PLANNING_TEXT, context=context, calls=0, seconds=0.0, obstacle="", is_planning=True
+    )
 
 
 def _with_sample(one: ApplicationStatement, sample: Sample, *, of: int, context: int) -> ApplicationStatement:
@@ -218,7 +241,26 @@ def script_text(statement: RecordedStatement) -> str:
 
 def _script_text(sample: Sample, kind: StatementKind) -> str:
     sql = pgbench_text(with_literals(sample.text, sample.values)).strip().rstrip("; \n\t")
-    return f"BEGIN;\n{sql};\nROLLBACK;\n" if kind is StatementKind.WRITES else f"{sql};\n"
+    return f"{_BEGIN}{sql};\n{_ROLLBACK}" if kind is StatementKind.WRITES else f"{sql};\n"
+
+
+def planning_text(contexts: Iterable[Context]) -> str:
+    """Return the script that plans the statements of these contexts without executing them.
+
+    An error in one of them, which its own context reports, does not keep the others from being planned.
+    """
+    explained = [literal(f"EXPLAIN (COSTS OFF) {_executed(context)}") for context in contexts]
+    blocks = [f"BEGIN EXECUTE {text}; EXCEPTION WHEN OTHERS THEN NULL; END;\n" for text in explained]
+    body = "".join(["BEGIN\n", *blocks, "END\n"])
+    quote = next(text for number in count(1) if (text := f"$plan{number}$") not in body)
+    return f"DO {quote}\n{body}{quote};\n"
+
+
+def _executed(context: Context) -> str:
+    """Return the statement that a context executes."""
+    (load,) = loads_of([context.comparison.baseline.workload])
+    text = load.scripts[0].text or ""
+    return text.removeprefix(_BEGIN).removesuffix(_ROLLBACK).removesuffix(";\n")
 
 
 def pgbench_text(sql: str) -> str:
@@ -294,8 +336,9 @@ def _typical(samples: Sequence[Sample]) -> Sample | None:
 
 
 def _names(statements: Iterable[RecordedStatement]) -> list[str]:
-    """Return a name for each statement: its own, or its number with the first table that it names."""
-    return unique_labels([one.name or _numbered(number, one) for number, one in enumerate(statements, start=1)])
+    """Return a name for each statement, its own or its number with the first table that it names, and for planning."""
+    names = [one.name or _numbered(number, one) for number, one in enumerate(statements, start=1)]
+    return unique_labels([*names, PLANNING])
 
 
 def _numbered(number: int, statement: RecordedStatement) -> str:

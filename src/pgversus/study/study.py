@@ -74,7 +74,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplicationStatement:
-    """A statement of the application that an upgrade check is about."""
+    """What an upgrade check measures: a statement of the application, or how long all of them take to plan."""
 
     name: str
     text: str
@@ -93,6 +93,8 @@ class ApplicationStatement:
     """The class of these values; None without such values."""
     needs_values: bool = False
     """Whether it waits for values, which are chosen when the data are loaded."""
+    is_planning: bool = False
+    """Whether it is the planning of all statements."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -158,6 +158,29 @@ def test_the_sentences_name_what_needs_attention_and_the_coverage() -> None:
     assert load.endswith("No statement needs attention.")
 
 
+def with_planning(study: StudyAnswer) -> StudyAnswer:
+    """The same check, whose last statement is the planning of the others."""
+    *others, planning, left_out = study.study.statements
+    statements = (*others, replace(planning, is_planning=True), left_out)
+    return replace(study, study=replace(study.study, statements=statements))
+
+
+def test_the_planning_of_all_statements_has_a_sentence_of_its_own_and_no_share() -> None:
+    study = with_planning(check(*SAME, screened(0.8), seconds=(90.0, 0.0, 0.0, 0.0, 0.0)))
+    target, coverage = study_sentences(study)
+    assert "Planning time: +25" in target
+    assert target.endswith("No statement needs attention.")
+    assert coverage.startswith("4 of 5 statements were executed")
+    (planned,) = (one for one in only(study).findings if one.statement.is_planning)
+    assert (planned.finding, planned.share) == (Finding.LIKELY_SLOWER, None)
+    (table,) = finding_tables(study, 10)
+    assert [row[:3] for row in table.rows if "planning" in row[0]] == [
+        ("planning of all statements", "likely slower", "")
+    ]
+    target, _ = study_sentences(with_planning(check(*SAME, seconds=(90.0, 0.0, 0.0, 0.0))))
+    assert "No difference found in planning time (between -" in target
+
+
 def test_without_times_there_are_no_shares() -> None:
     study = check(*SAME, seconds=(0.0,) * 4)
     *executed, left_out = study.study.statements

@@ -6,6 +6,8 @@ from pgversus.errors import StudyError
 from pgversus.statements.collection import Collection
 from pgversus.statements.statement import NO_VALUES, RecordedStatement, Sample, ValueClass
 from pgversus.study.application import (
+    FACTOR,
+    PLANNING,
     confirmation_study,
     contexts_of,
     pgbench_text,
@@ -21,6 +23,8 @@ from pgversus.study.servers import parse_server
 from pgversus.study.settings import Setting
 from pgversus.study.study import Context, Study, StudyKind
 from pgversus.study.workload import PgbenchWorkload, QueryMode, Script, loads_of
+
+PLANNED = f"{FACTOR}={PLANNING}"
 
 
 def study_of_contexts(contexts: tuple[Context, ...]) -> Study:
@@ -72,9 +76,9 @@ def test_each_statement_is_a_context_or_left_out() -> None:
     arms, factors = expand_arms(servers, [], workload=load, dataset=Dataset(pgbench_scale=1))
     found = statements("SELECT * FROM app.orders", "COMMIT", "SELECT 1", "UPDATE users SET a = 1")
     contexts, known = contexts_of(found, load, arms, factors=factors, design=Design())
-    assert [one.label for one in contexts] == ["statement=1-app.orders", "statement=3", "statement=4-users"]
-    assert [one.context for one in known] == [1, None, 2, 3]
-    assert [bool(one.obstacle) for one in known] == [False, True, False, False]
+    assert [one.label for one in contexts] == ["statement=1-app.orders", "statement=3", "statement=4-users", PLANNED]
+    assert [one.context for one in known] == [1, None, 2, 3, 4]
+    assert [bool(one.obstacle) for one in known] == [False, True, False, False, False]
     for one in contexts:
         (workload,) = {arm.workload for arm in one.comparison.arms}
         assert isinstance(workload, PgbenchWorkload)
@@ -86,6 +90,23 @@ def test_each_statement_is_a_context_or_left_out() -> None:
         (2, "statement=1-app.orders"),
     ]
     assert not again.contexts[0].comparison.design.stopping_rule.looks_once
+
+
+def test_all_statements_are_planned_in_one_script_without_being_executed() -> None:
+    load = PgbenchWorkload(scripts=())
+    servers = [(name, parse_server(name)) for name in ("16.12", "17.8")]
+    arms, factors = expand_arms(servers, [], workload=load, dataset=Dataset(pgbench_scale=1))
+    found = statements("SELECT '$plan1$:x' FROM t", "COMMIT", "DELETE FROM v")
+    contexts, known = contexts_of(found, load, arms, factors=factors, design=Design())
+    assert [one.is_planning for one in known] == [False, False, False, True]
+    (load,) = loads_of([contexts[-1].comparison.baseline.workload])
+    assert load.scripts[0].text == (
+        "DO $plan2$\nBEGIN\n"
+        "BEGIN EXECUTE  E'EXPLAIN (COSTS OFF) SELECT  E''$plan1$\\\\x3Ax'' FROM t'; "
+        "EXCEPTION WHEN OTHERS THEN NULL; END;\n"
+        "BEGIN EXECUTE 'EXPLAIN (COSTS OFF) DELETE FROM v'; EXCEPTION WHEN OTHERS THEN NULL; END;\n"
+        "END\n$plan2$;\n"
+    )
 
 
 def test_side_effects_are_measured_on_the_target_with_and_without_the_settings() -> None:
@@ -113,7 +134,7 @@ def study_with_values() -> Study:
     arms, factors = expand_arms(servers, [], workload=load, dataset=Dataset(pgbench_scale=1))
     found = statements("SELECT a FROM t WHERE b = $1", "SELECT b FROM u", "DELETE FROM v WHERE c = $1")
     contexts, known = contexts_of(found, load, arms, factors=factors, design=Design())
-    assert [one.needs_values for one in known] == [True, False, True]
+    assert [one.needs_values for one in known] == [True, False, True, False]
     return replace(study_of_contexts(contexts), statements=known)
 
 
@@ -126,13 +147,14 @@ def suggested(text: str, *values: str) -> list[Sample]:
 
 def test_each_class_of_values_is_a_context() -> None:
     study = study_with_values()
-    first, _, last = (one.text for one in study.statements)
+    first, _, last, _ = (one.text for one in study.statements)
     found = with_values(study, {first: suggested(first, "7", "9"), last: suggested(last, "5")})
     assert [one.label for one in found.contexts] == [
         "statement=1-t, common values",
         "statement=1-t, rare values",
         "statement=2-u",
         "statement=3-v, common values",
+        PLANNED,
     ]
     scripts = [loads_of([one.comparison.baseline.workload])[0].scripts[0] for one in found.contexts]
     assert scripts[1] == Script(name="1-t, rare values.sql", text="SELECT a FROM t WHERE b = '9';\n")
@@ -142,7 +164,12 @@ def test_each_class_of_values_is_a_context() -> None:
         (2, 50.0, ("9",)),
         (3, 99.0, ()),
         (4, 98.0, ("5",)),
+        (5, 0.0, ()),
     ]
+    # With the chosen values.
+    assert scripts[4].text is not None
+    assert scripts[4].text.count("EXPLAIN") == 4
+    assert "DELETE FROM v WHERE c = ''5''" in scripts[4].text
     assert not any(one.needs_values for one in found.statements)
     # A resumed check has the same statements.
     assert with_values(study, stored_values(found.statements)) == found
@@ -151,9 +178,8 @@ def test_each_class_of_values_is_a_context() -> None:
 def test_a_statement_without_suggested_values_is_left_out() -> None:
     study = study_with_values()
     found = with_values(study, {})
-    assert [one.obstacle for one in found.statements] == [NO_VALUES, "", NO_VALUES]
-    (context,) = found.contexts
-    assert (context.number, context.label) == (1, "statement=2-u")
+    assert [one.obstacle for one in found.statements] == [NO_VALUES, "", NO_VALUES, ""]
+    assert [(one.number, one.label) for one in found.contexts] == [(1, "statement=2-u"), (2, PLANNED)]
     with pytest.raises(StudyError) as caught:
         with_values(replace(study, statements=study.statements[:1]), {})
     assert caught.value.slug == "study-no-statement"
@@ -165,7 +191,7 @@ def test_no_values_are_chosen_for_rows_to_insert() -> None:
     arms, factors = expand_arms(servers, [], workload=load, dataset=Dataset(pgbench_scale=1))
     found = statements("SELECT 1", "INSERT INTO t VALUES ($1)")
     _, known = contexts_of(found, load, arms, factors=factors, design=Design())
-    assert [one.obstacle for one in known] == ["", NO_VALUES]
+    assert [one.obstacle for one in known] == ["", NO_VALUES, ""]
 
 
 def test_without_any_statement_to_execute_there_is_no_study() -> None:
@@ -182,5 +208,5 @@ def test_the_smallest_statements_are_left_out_beyond_the_coverage() -> None:
     arms, factors = expand_arms(servers, [], workload=load, dataset=Dataset(pgbench_scale=1))
     found = statements("SELECT 1", "SELECT a FROM t", "SELECT b FROM t")
     _, known = contexts_of(found, load, arms, factors=factors, design=Design(), coverage=0.6)
-    assert [one.context for one in known] == [1, 2, None]
+    assert [one.context for one in known] == [1, 2, None, 3]
     assert known[2].obstacle

@@ -3,6 +3,7 @@
 import pytest
 
 from pgversus.errors import StudyFileError
+from pgversus.study.application import PLANNING
 from pgversus.study.file.read import read_study
 from pgversus.study.study import Study, StudyKind
 from pgversus.study.workload import PgbenchWorkload, QueryMode
@@ -46,8 +47,8 @@ def problem(text: str) -> str:
 def test_each_statement_is_a_comparison() -> None:
     found = study(FILE)
     assert found.kind is StudyKind.UPGRADE_CHECK
-    assert [one.name for one in found.statements] == ["1-t", "2", "by value"]
-    assert [one.context for one in found.statements] == [1, None, 2]
+    assert [one.name for one in found.statements] == ["1-t", "2", "by value", PLANNING]
+    assert [one.context for one in found.statements] == [1, None, 2, 3]
     comparison = found.contexts[1].comparison
     assert [arm.label for arm in comparison.arms] == ["15", "18"]
     assert [str(setting) for setting in comparison.arms[0].settings] == ["work_mem=8MB"]
