@@ -133,6 +133,7 @@ def test_pgbenchs_own_load_is_checked_from_its_dump_and_records(
     (upgrade,) = ended.document["upgrades"]
     found = {one["statement"]["text"].split()[0]: one for one in upgrade["statements"]}
     assert {"SELECT", "UPDATE"} <= found.keys()
+    assert found["EXPLAIN"]["statement"]["is_planning"]
     assert {one["finding"] for one in upgrade["statements"]}.isdisjoint({"fails", "different rows", "not measured"})
     assert all(one["low"] < one["ratio"] < one["high"] for one in upgrade["statements"])
     # COMMIT, for example.
