@@ -36,6 +36,7 @@ from pgversus.study.build_options import USUAL_MANNER
 from pgversus.study.servers import parse_server
 
 _ENOUGH_BYTES = 6 << 30
+_SNAPSHOTS = "PGVERSUS_TESTS_SNAPSHOTS"
 
 
 def scratch() -> Path:
@@ -274,12 +275,20 @@ def shared_cache() -> Path:
     return users_cache()
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    # The workers of a session inherit it.
+    if _SNAPSHOTS not in os.environ:
+        # On the file system of the caches, into which loaded data are moved.
+        directory = tempfile.mkdtemp(prefix="pgversus-snapshots-", dir=scratch())
+        os.environ[_SNAPSHOTS] = directory
+        config.add_cleanup(lambda: shutil.rmtree(directory, ignore_errors=True))
+
+
 @pytest.fixture(scope="session")
-def shared_snapshots(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def shared_snapshots() -> Path:
     """Loaded data of all workers of this session: most tests load the same."""
-    own = tmp_path_factory.getbasetemp()
-    directory = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "snapshots"
-    directory.mkdir(exist_ok=True)
+    directory = Path(os.environ[_SNAPSHOTS])
+    directory.chmod(0o755)
     return directory
 
 
