@@ -1,5 +1,6 @@
 """An application is recorded on one server: its dump, its counters and its logs are all that an upgrade check needs."""
 
+import json
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from pgversus.postgres.parameters import suggested_samples
 from pgversus.postgres.server import Server
 from pgversus.postgres.session import connect, uri_target
 from pgversus.statements.statement import ValueClass
-from tests.live.conftest import CommandLine, own_server
+from tests.live.conftest import CommandLine, own_server, results_database
 from tests.recorded_shop import SHOP, shop_statements
 
 SETTINGS = {
@@ -196,6 +197,27 @@ def test_what_undoes_a_slower_statement_is_measured_with_its_side_effects(
     assert effect["low"] < effect["ratio"] < effect["high"]
     report = command_line.run("report", results)
     assert "enable_seqscan = off also changes the plan of 1 other statement: longest (" in report.stdout
+
+
+@pytest.mark.long
+def test_targets_can_be_checked_with_the_statistics_of_upgrade_day(command_line: CommandLine) -> None:
+    columns = "CREATE TABLE t AS SELECT i % 100 AS a, i % 100 AS b FROM generate_series(1, 10000) AS i;"
+    command_line.write("setup.sql", f"{columns}\nCREATE STATISTICS s ON a, b FROM t;\n")
+    command_line.write("statements.sql", "SELECT count(*) FROM t WHERE a = 5 AND b = 5;")
+    arguments = ["--setup", "setup.sql", "--statements", "statements.sql", "--results", "r", "--json"]
+    kinds = ["--statistics", "none", "--statistics", "kept"]
+    ended = command_line.run("upgrade-check", "12.22", "17.8", *kinds, *arguments)
+    assert ended.code == 0, ended.stderr
+    targets = [one["target"] for one in ended.document["upgrades"]]
+    assert targets == ["17.8", "17.8 without statistics", "17.8 with kept statistics"]
+    with results_database(command_line.directory / "r") as database:
+        plans = database.execute("SELECT planned FROM plan WHERE context = 1 ORDER BY arm").fetchall()
+    database.close()
+    # A hundred rows have both values; without extended statistics one is expected, and without any a few.
+    old, usual, none, kept = (json.loads(text)[0]["Plan"]["Plans"][0]["Plan Rows"] for (text,) in plans)
+    assert old == usual == pytest.approx(100, abs=10)
+    assert kept == 1
+    assert none not in (usual, kept)
 
 
 def test_every_statement_of_the_bundled_shop_finds_rows() -> None:

@@ -21,6 +21,7 @@ from pgversus.records.plans import (
 )
 from pgversus.study.comparison import Arm
 from pgversus.study.counterfactual import PlanRestoration, settings_together
+from pgversus.study.dataset import Statistics
 from pgversus.study.servers import RunningServer
 from pgversus.study.workload import Workload
 
@@ -188,7 +189,8 @@ def _unlike_statistics(arms: Sequence[Arm], captured: Sequence[Captured]) -> Ite
     may_be_full = not any(arm.dataset.full_statistics or isinstance(arm.server, RunningServer) for arm in arms)
     for arm, one in zip(arms[1:], captured[1:], strict=True):
         tables = [name for name in base.keys() & one.statistics.keys() if base[name] != one.statistics[name]]
-        if tables:
+        # Statistics that were removed do not differ by chance.
+        if tables and arm.dataset.statistics is Statistics.ALL:
             labels = arms[0].label, arm.label
             yield UnlikeStatistics(labels=labels, tables=tuple(sorted(tables)), may_be_full=may_be_full)
 

@@ -23,6 +23,7 @@ from pgversus.cli.statements import read_sources
 from pgversus.postgres.labels import labelled_server
 from pgversus.study.comparison import expand_arms, with_equal_bytes
 from pgversus.study.configuration import Configuration, read_configuration
+from pgversus.study.dataset import Statistics
 from pgversus.study.design import DesignChoices, design_of
 from pgversus.study.settings import SettingLevels, check_repeated_names, parse_setting
 from pgversus.study.study import Skipped, Study, StudyKind
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from pgversus.answers.known_findings import KnownFindings
 
 _GROUPS = {
-    "Data": ("restore", "setup", "initialize", "scale", "full_statistics"),
+    "Data": ("restore", "setup", "initialize", "scale", "full_statistics", "statistics"),
     "Statements": ("sources", "coverage", "protocol"),
     "Servers": ("settings", "conf"),
     "Design": ("margin", "budget", "seed"),
@@ -81,6 +82,13 @@ _GROUPS = {
     metavar="FILE",
     help="postgresql.conf of the application's server, for all arms, except settings of the place, of logs and of "
     "replication. --set takes precedence; a setting that a version does not know is skipped and reported.",
+)
+@click.option(
+    "--statistics",
+    multiple=True,
+    type=click.Choice([Statistics.NONE.value, Statistics.KEPT.value]),
+    help="Also check each target with the statistics that it has right after pg_upgrade: none (17 and older), or kept "
+    "(18 and newer: all but extended ones); repeatable.",
 )
 @click.option("--margin", metavar="PERCENT", help="Smallest difference that matters.  [default: 2%]")
 @click.option(
@@ -142,7 +150,7 @@ def _known_findings(path: str | None) -> "KnownFindings | None":
 def _study(options: dict[str, Any], seed: int) -> Study:
     """Return the study that the options describe; StudyError for the first problem."""
     from pgversus.statements.collection import Collection  # noqa: PLC0415 - not for `--help`
-    from pgversus.study.application import contexts_of  # noqa: PLC0415 - the same
+    from pgversus.study.application import contexts_of, with_statistics  # noqa: PLC0415 - the same
 
     settings = [parse_setting(text) for text in options["settings"]]
     check_repeated_names(settings)
@@ -151,6 +159,8 @@ def _study(options: dict[str, Any], seed: int) -> Study:
     servers = [labelled_server(text) for text in options["servers"]]
     load = PgbenchWorkload(scripts=(), query_mode=QueryMode(options["protocol"]), scale=options["scale"])
     arms, factors = expand_arms(servers, settings, workload=load, dataset=dataset_of(options))
+    if upgrade_day := [Statistics(name) for name in dict.fromkeys(options["statistics"])]:
+        arms, factors = with_statistics(arms, upgrade_day), (*factors, "statistics")
     choices = DesignChoices(
         seed=seed,
         margin=None if options["margin"] is None else parse_share(options["margin"], "--margin"),

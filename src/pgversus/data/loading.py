@@ -21,7 +21,7 @@ from pgversus.postgres.server import Server
 from pgversus.postgres.session import Target, connect
 from pgversus.records.preparation import RestoreProblem
 from pgversus.study.comparison import Arm
-from pgversus.study.dataset import SetupFile
+from pgversus.study.dataset import SetupFile, Statistics
 from pgversus.text.sql import quoted
 from pgversus.workload.pgbench import initialize_command, with_missing_tables
 
@@ -118,6 +118,9 @@ class Loading:
         if data.full_statistics:
             with connect(target) as connection:
                 catalog.analyze_fully(connection)
+        if data.statistics is not Statistics.ALL:
+            with connect(target) as connection:
+                catalog.remove_statistics(connection, only_extended=data.statistics is Statistics.KEPT)
         return not_restored
 
     def prepare(self, loaded: LoadedCluster, home: Path, arm: Arm, settings: Mapping[str, str]) -> LoadedCluster:

@@ -15,7 +15,7 @@ from pgversus.builds.model import Build
 from pgversus.host.files import readable_sha256
 from pgversus.postgres.client import Client
 from pgversus.postgres.cluster import INITDB_OPTIONS
-from pgversus.study.dataset import Dataset, SetupFile
+from pgversus.study.dataset import Dataset, SetupFile, Statistics
 from pgversus.text.redaction import value_without_secrets
 
 FORM = 4
@@ -66,6 +66,7 @@ class SnapshotKey:
     full_statistics: bool
     restore_sha256: str | None = None
     """Hash of the dump, if there is one."""
+    statistics: str = Statistics.ALL.value
 
     @property
     def key(self) -> str:
@@ -100,6 +101,7 @@ def snapshot_key(dataset: Dataset, build: Build, client: Client, settings: Mappi
         prepare_sha256=tuple(file.sha256 for file in dataset.prepare),
         variables=dataset.variables,
         full_statistics=dataset.full_statistics,
+        statistics=dataset.statistics.value,
         restore_sha256=None if dataset.restore is None else dataset.restore.sha256,
     )
 

@@ -22,6 +22,10 @@ _ROWS_FOR_EACH_OF_TARGET = 300
 _LARGEST_TARGET = 10000
 _ROOM = 1.05
 _FIRST_WITH_SHARED_STATISTICS = 150000
+_FIRST_WITH_UNKNOWN_ROWS = 140000
+"""From 14 on, pg_class.reltuples is -1 instead of 0 for a table that was never analyzed."""
+_FIRST_OID_OF_USERS = 16384
+"""FirstNormalObjectId in PostgreSQL's transam.h."""
 
 _CHEAP = {"jit": "off", "log_min_duration_statement": "-1", "log_duration": "off", "log_statement": "none"}
 _PGBENCH_TABLES = ("pgbench_accounts", "pgbench_branches", "pgbench_history", "pgbench_tellers")
@@ -291,6 +295,22 @@ def analyze_fully(connection: Connection) -> None:
         (min(needed, _LARGEST_TARGET),),
     )
     connection.execute("ANALYZE")
+
+
+def remove_statistics(connection: Connection, *, only_extended: bool) -> None:
+    """Remove the planner's statistics on tables of users, as if they had never been analyzed.
+
+    only_extended: remove those of CREATE STATISTICS only.
+    """
+    connection.execute("DELETE FROM pg_statistic_ext_data")
+    if not only_extended:
+        unknown = -1 if connection.info.server_version >= _FIRST_WITH_UNKNOWN_ROWS else 0
+        connection.execute("DELETE FROM pg_statistic WHERE starelid >= %s", (_FIRST_OID_OF_USERS,))
+        connection.execute(
+            "UPDATE pg_class SET relpages = 0, reltuples = %s, relallvisible = 0 "
+            "WHERE oid >= %s AND relkind IN ('r', 'm', 'p', 'i', 't')",
+            (unknown, _FIRST_OID_OF_USERS),
+        )
 
 
 def checkpoint(connection: Connection) -> None:

@@ -16,7 +16,8 @@ from pgversus.statements.literals import literal, with_literals
 from pgversus.statements.parsing import parsed
 from pgversus.statements.statement import NO_VALUES, RecordedStatement, Sample, StatementKind
 from pgversus.study.comparison import Arm, Comparison, unique_labels
-from pgversus.study.design import Design
+from pgversus.study.dataset import Statistics
+from pgversus.study.design import MOST_CONTENDERS, Design
 from pgversus.study.servers import RunningServer
 from pgversus.study.settings import Setting
 from pgversus.study.study import ApplicationStatement, Context, Study, StudyKind
@@ -34,12 +35,36 @@ SCRIPT = ".sql"
 PLANNING = "planning of all statements"
 """Name of the context that only plans them."""
 _PLANNING_TEXT = "EXPLAIN of each statement"
+_STATISTICS = {Statistics.NONE: "without statistics", Statistics.KEPT: "with kept statistics"}
 _TOO_SMALL = N_("smaller than the coverage requires")
 _BEGIN, _ROLLBACK = "BEGIN;\n", "ROLLBACK;\n"
 _TABLE = re.compile(r"\b(?:FROM|INTO|UPDATE|JOIN)\s+(?:ONLY\s+)?((?:\w+\.)?\w+)", re.IGNORECASE)
 _INSERT = re.compile(r"\s*INSERT\b", re.IGNORECASE)
 _VARIABLE = re.compile(r"(?<!:):(?=\w)")
 """What pgbench would read as a variable; a cast has two colons."""
+
+
+def with_statistics(arms: Sequence[Arm], kinds: Sequence[Statistics]) -> tuple[Arm, ...]:
+    """Return the arms, and each target once more with every one of these kinds of statistics.
+
+    StudyError if that is more than a comparison may have.
+    """
+    targets = [one for arm in arms[1:] for one in (arm, *(_with_other_statistics(arm, kind) for kind in kinds))]
+    if len(targets) > MOST_CONTENDERS:
+        raise StudyError(
+            "too many targets for one check",
+            slug="study-too-many-arms",
+            where="servers and --statistics",
+            found=f"{len(targets)} targets",
+            expected=f"at most {MOST_CONTENDERS}: their verdicts share an error rate of 5 %",
+            to_do="check fewer servers or kinds of statistics at a time",
+        )
+    return arms[0], *(replace(one, index=index) for index, one in enumerate(targets, start=1))
+
+
+def _with_other_statistics(arm: Arm, kind: Statistics) -> Arm:
+    label = f"{arm.label} {_STATISTICS[kind]}"
+    return replace(arm, label=label, dataset=replace(arm.dataset, statistics=kind))
 
 
 def contexts_of(

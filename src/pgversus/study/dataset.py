@@ -45,6 +45,17 @@ class Dump:
     """SHA-256 of the content when the comparison began."""
 
 
+class Statistics(StrEnum):
+    """The planner's statistics that an arm has."""
+
+    ALL = "all"
+    """Those that ANALYZE collects."""
+    KEPT = "kept"
+    """Without those of extended statistics: what pg_upgrade keeps on its way to 18 or newer."""
+    NONE = "none"
+    """As after pg_upgrade to 17 or older, before ANALYZE."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dataset:
     """The data to load, in this order: a dump, pgbench's tables at a scale, SQL files, VACUUM ANALYZE, `prepare`."""
@@ -58,6 +69,8 @@ class Dataset:
     """psql variables for the files in `prepare`."""
     full_statistics: bool = False
     """Whether ANALYZE reads every row (of up to three million), so that plans do not depend on samples."""
+    statistics: Statistics = Statistics.ALL
+    """Those that are left when the data are loaded."""
 
     @property
     def is_empty(self) -> bool:
@@ -68,6 +81,11 @@ class Dataset:
     def runs_files(self) -> bool:
         """Whether loading runs SQL of the user."""
         return bool(self.restore or self.setup_files or self.prepare)
+
+    @property
+    def rows(self) -> "Dataset":
+        """The same dataset with all statistics: it has the same rows."""
+        return replace(self, statistics=Statistics.ALL)
 
     @property
     def loaded(self) -> "Dataset":

@@ -14,10 +14,11 @@ from pgversus.study.application import (
     script_text,
     side_effects_study,
     stored_values,
+    with_statistics,
     with_values,
 )
 from pgversus.study.comparison import expand_arms
-from pgversus.study.dataset import Dataset
+from pgversus.study.dataset import Dataset, Statistics
 from pgversus.study.design import Design
 from pgversus.study.servers import parse_server
 from pgversus.study.settings import Setting
@@ -107,6 +108,26 @@ def test_all_statements_are_planned_in_one_script_without_being_executed() -> No
         "BEGIN EXECUTE 'EXPLAIN (COSTS OFF) DELETE FROM v'; EXCEPTION WHEN OTHERS THEN NULL; END;\n"
         "END\n$plan2$;\n"
     )
+
+
+def test_each_target_is_added_with_other_statistics() -> None:
+    load = PgbenchWorkload(scripts=())
+    servers = [(name, parse_server(name)) for name in ("16.12", "17.8", "18.0")]
+    arms, _ = expand_arms(servers, [], workload=load, dataset=Dataset(pgbench_scale=1))
+    found = with_statistics(arms, [Statistics.NONE])
+    assert [(one.index, one.label) for one in found] == [
+        (0, "16.12"),
+        (1, "17.8"),
+        (2, "17.8 without statistics"),
+        (3, "18.0"),
+        (4, "18.0 without statistics"),
+    ]
+    kinds = [one.dataset.statistics for one in found]
+    assert kinds == [Statistics.ALL, Statistics.ALL, Statistics.NONE, Statistics.ALL, Statistics.NONE]
+    assert len({one.dataset.rows for one in found}) == 1
+    with pytest.raises(StudyError) as caught:
+        with_statistics(arms * 10, [Statistics.NONE, Statistics.KEPT])
+    assert caught.value.slug == "study-too-many-arms"
 
 
 def test_side_effects_are_measured_on_the_target_with_and_without_the_settings() -> None:
