@@ -120,7 +120,7 @@ class UpgradeAnswer:
         return next((one for one in self.findings if one.statement.is_planning), None)
 
     def having(self, *findings: Finding) -> tuple[StatementFinding, ...]:
-        """Return the statements with one of these findings."""
+        """Return the statements of the application with one of these findings."""
         return tuple(one for one in self.findings if one.finding in findings and not one.statement.is_planning)
 
 

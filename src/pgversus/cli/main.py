@@ -99,7 +99,7 @@ def main() -> None:
 
 def _start_quickly() -> None:
     """Save a tenth of the time that a command takes to start."""
-    # They create many objects and no garbage.
+    # Imports create many objects and no garbage.
     gc.set_threshold(100_000)
     # NumPy and SciPy would each start a thread per processor for matrix products, which spins for a moment.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

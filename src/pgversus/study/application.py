@@ -1,8 +1,8 @@
 """The statements of an application, each as a script of pgbench and a context of an upgrade check.
 
-One more context only plans all of them, since statements of the application may be planned more often than this shows.
-A check has two studies. Screening runs the same few blocks of every statement. What differs there is measured again in
-the fresh blocks of the confirmation, under the usual rule, before it is reported.
+One more context plans all of them without executing them, so that planning time has a finding of its own. A check has
+two studies. Screening runs the same few blocks of every statement. What differs there is measured again in the fresh
+blocks of the confirmation, under the usual rule, before it is reported.
 """
 
 import math

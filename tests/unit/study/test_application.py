@@ -17,7 +17,7 @@ from pgversus.study.application import (
     with_statistics,
     with_values,
 )
-from pgversus.study.comparison import expand_arms
+from pgversus.study.comparison import Arm, expand_arms
 from pgversus.study.dataset import Dataset, Statistics
 from pgversus.study.design import Design
 from pgversus.study.servers import parse_server
@@ -32,6 +32,12 @@ def study_of_contexts(contexts: tuple[Context, ...]) -> Study:
     return Study(
         name="check", title="", question="", contexts=contexts, seed=1, budget_s=60.0, kind=StudyKind.UPGRADE_CHECK
     )
+
+
+def arms_of(load: PgbenchWorkload, *versions: str) -> tuple[tuple[Arm, ...], tuple[str, ...]]:
+    """Arms that run this load, and their factors."""
+    servers = [(version, parse_server(version)) for version in versions]
+    return expand_arms(servers, [], workload=load, dataset=Dataset(pgbench_scale=1))
 
 
 def statements(*texts: str) -> list[RecordedStatement]:
@@ -73,8 +79,7 @@ def test_a_statement_that_writes_is_rolled_back() -> None:
 
 def test_each_statement_is_a_context_or_left_out() -> None:
     load = PgbenchWorkload(scripts=(), query_mode=QueryMode.PREPARED)
-    servers = [(name, parse_server(name)) for name in ("16.12", "17.8")]
-    arms, factors = expand_arms(servers, [], workload=load, dataset=Dataset(pgbench_scale=1))
+    arms, factors = arms_of(load, "16.12", "17.8")
     found = statements("SELECT * FROM app.orders", "COMMIT", "SELECT 1", "UPDATE users SET a = 1")
     contexts, known = contexts_of(found, load, arms, factors=factors, design=Design())
     assert [one.label for one in contexts] == ["statement=1-app.orders", "statement=3", "statement=4-users", PLANNED]
@@ -95,8 +100,7 @@ def test_each_statement_is_a_context_or_left_out() -> None:
 
 def test_all_statements_are_planned_in_one_script_without_being_executed() -> None:
     load = PgbenchWorkload(scripts=())
-    servers = [(name, parse_server(name)) for name in ("16.12", "17.8")]
-    arms, factors = expand_arms(servers, [], workload=load, dataset=Dataset(pgbench_scale=1))
+    arms, factors = arms_of(load, "16.12", "17.8")
     found = statements("SELECT '$plan1$:x' FROM t", "COMMIT", "DELETE FROM v")
     contexts, known = contexts_of(found, load, arms, factors=factors, design=Design())
     assert [one.is_planning for one in known] == [False, False, False, True]
@@ -112,8 +116,7 @@ def test_all_statements_are_planned_in_one_script_without_being_executed() -> No
 
 def test_each_target_is_added_with_other_statistics() -> None:
     load = PgbenchWorkload(scripts=())
-    servers = [(name, parse_server(name)) for name in ("16.12", "17.8", "18.0")]
-    arms, _ = expand_arms(servers, [], workload=load, dataset=Dataset(pgbench_scale=1))
+    arms, _ = arms_of(load, "16.12", "17.8", "18.0")
     found = with_statistics(arms, [Statistics.NONE])
     assert [(one.index, one.label) for one in found] == [
         (0, "16.12"),
@@ -132,8 +135,7 @@ def test_each_target_is_added_with_other_statistics() -> None:
 
 def test_side_effects_are_measured_on_the_target_with_and_without_the_settings() -> None:
     load = PgbenchWorkload(scripts=())
-    servers = [(name, parse_server(name)) for name in ("16.12", "17.8", "18.0")]
-    arms, factors = expand_arms(servers, [], workload=load, dataset=Dataset(pgbench_scale=1))
+    arms, factors = arms_of(load, "16.12", "17.8", "18.0")
     found = statements("SELECT a FROM t", "SELECT b FROM u", "DELETE FROM v")
     contexts, _ = contexts_of(found, load, arms, factors=factors, design=Design())
     off = Setting(name="enable_x", value="off")
@@ -151,8 +153,7 @@ def test_side_effects_are_measured_on_the_target_with_and_without_the_settings()
 def study_with_values() -> Study:
     """A study of three statements, the first and the last of which need values."""
     load = PgbenchWorkload(scripts=())
-    servers = [(name, parse_server(name)) for name in ("16.12", "17.8")]
-    arms, factors = expand_arms(servers, [], workload=load, dataset=Dataset(pgbench_scale=1))
+    arms, factors = arms_of(load, "16.12", "17.8")
     found = statements("SELECT a FROM t WHERE b = $1", "SELECT b FROM u", "DELETE FROM v WHERE c = $1")
     contexts, known = contexts_of(found, load, arms, factors=factors, design=Design())
     assert [one.needs_values for one in known] == [True, False, True, False]
@@ -208,8 +209,7 @@ def test_a_statement_without_suggested_values_is_left_out() -> None:
 
 def test_no_values_are_chosen_for_rows_to_insert() -> None:
     load = PgbenchWorkload(scripts=())
-    servers = [(name, parse_server(name)) for name in ("16.12", "17.8")]
-    arms, factors = expand_arms(servers, [], workload=load, dataset=Dataset(pgbench_scale=1))
+    arms, factors = arms_of(load, "16.12", "17.8")
     found = statements("SELECT 1", "INSERT INTO t VALUES ($1)")
     _, known = contexts_of(found, load, arms, factors=factors, design=Design())
     assert [one.obstacle for one in known] == ["", NO_VALUES, ""]
@@ -225,8 +225,7 @@ def test_without_any_statement_to_execute_there_is_no_study() -> None:
 
 def test_the_smallest_statements_are_left_out_beyond_the_coverage() -> None:
     load = PgbenchWorkload(scripts=())
-    servers = [(name, parse_server(name)) for name in ("16.12", "17.8")]
-    arms, factors = expand_arms(servers, [], workload=load, dataset=Dataset(pgbench_scale=1))
+    arms, factors = arms_of(load, "16.12", "17.8")
     found = statements("SELECT 1", "SELECT a FROM t", "SELECT b FROM t")
     _, known = contexts_of(found, load, arms, factors=factors, design=Design(), coverage=0.6)
     assert [one.context for one in known] == [1, 2, None, 3]
