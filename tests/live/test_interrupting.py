@@ -6,10 +6,12 @@ For random moments see tests/faults.
 import os
 import signal
 import sqlite3
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import psutil
 import psycopg
@@ -176,6 +178,23 @@ def test_an_interrupt_at_any_moment_of_a_start_stops_the_server_at_once(server: 
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_interrupt_that_loses_the_watchdog_stops_the_server(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupted(subprocess.Popen[bytes]):
+        def __init__(self, arguments: list[str], **options: Any) -> None:
+            super().__init__(arguments, **options)
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("pgversus.postgres.server.subprocess.Popen", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        server.start()
+    begin = time.monotonic()
+    server.stop()
+    while _starting_in(server.cluster.data_directory) or processes_in(server.cluster.data_directory):
+        assert time.monotonic() < begin + AT_ONCE_S
+        time.sleep(0.05)
 
 
 def _starting_in(data_directory: Path) -> list[psutil.Process]:

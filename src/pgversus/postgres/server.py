@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, BinaryIO
 
 from pgversus.errors import ServerError
 from pgversus.host.commands import CLEAN_ENVIRONMENT, Output
@@ -68,6 +68,7 @@ class Server:
         self.settings = dict(settings)
         self._socket_directory = socket_directory
         self._log_file = log_file
+        self._pipe: BinaryIO | None = None
         self._watchdog: subprocess.Popen[bytes] | None = None
         self._pid: int | None = None
 
@@ -109,17 +110,18 @@ class Server:
     def _stop(self) -> bool:
         """Stop and return whether it stopped cleanly; True if it was not started."""
         if self._watchdog is None:
+            # If a start was interrupted before its watchdog was known, that ends the server now.
+            self._close_pipe()
             return True
-        assert self._watchdog.stdin is not None  # noqa: S101 - a pipe was requested
         assert self._watchdog.stdout is not None  # noqa: S101 - a pipe was requested
         if self._pid is None:
-            # Interrupted before the process id was read: the watchdog ends the server when this pipe closes.
-            self._watchdog.stdin.close()
+            # Interrupted before the process id was read: the watchdog ends the server.
+            self._close_pipe()
         # A fast shutdown during recovery may never end, and it would save nothing.
         for number, patience_s in _STOPPING[1:] if self._is_recovering() else _STOPPING:
             if self._end(number, patience_s):
                 break
-        self._watchdog.stdin.close()
+        self._close_pipe()
         was_clean = self._watchdog.wait() == 0
         # Not earlier: a watchdog that cannot print the process id would end without waiting for the server.
         self._watchdog.stdout.close()
@@ -129,6 +131,10 @@ class Server:
             # wait for a lock of another killed process.
             end_processes_in(self.cluster.data_directory)
         return was_clean
+
+    def _close_pipe(self) -> None:
+        if self._pipe is not None:
+            self._pipe.close()
 
     def _is_recovering(self) -> bool:
         """Return whether, according to its log, a process has crashed and recovery has not finished since."""
@@ -157,16 +163,20 @@ class Server:
             arguments += ["-c", f"{name}={value}"] if name not in secret else []
         if secret:
             arguments += ["-c", f"config_file={self._configuration(secret)}"]
-        return subprocess.Popen(
-            ["/bin/sh", "-c", _WATCHDOG, "pgversus-watchdog", *arguments],
-            env=dict(CLEAN_ENVIRONMENT),
-            cwd="/",
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            start_new_session=True,
-            **cluster.user.popen_arguments(),
-        )
+        # Not a pipe of Popen: Python keeps the Popen of a running process that an interrupt has lost, with open pipes.
+        waited_on, held = os.pipe()
+        self._pipe = os.fdopen(held, "wb")
+        with os.fdopen(waited_on, "rb") as stdin:
+            return subprocess.Popen(
+                ["/bin/sh", "-c", _WATCHDOG, "pgversus-watchdog", *arguments],
+                env=dict(CLEAN_ENVIRONMENT),
+                cwd="/",
+                stdin=stdin,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,
+                **cluster.user.popen_arguments(),
+            )
 
     def _configuration(self, settings: Mapping[str, str]) -> Path:
         """Write a configuration file with additional settings, readable only by the server, and return its path."""
