@@ -208,6 +208,11 @@ def _other_order(plans: _Plans, change: Change, _: _Keys) -> bool:
     return was != now and Counter(was) == Counter(now)
 
 
+def _generic(plans: _Plans, change: Change, _: _Keys) -> bool:
+    was, now = (any("$1" in str(node.conditions) for node in plan.nodes) for plan in plans)
+    return was is not now and change.now == ("generic" if now else "custom")
+
+
 def _spill(plans: _Plans, change: Change, _: _Keys) -> bool:
     was, now = _nodes(plans, change)
     first, then = was.measured.temp_blocks or 0, now.measured.temp_blocks or 0
@@ -286,6 +291,7 @@ _TRUTHS: Mapping[ChangeKind, Callable[[_Plans, Change, _Keys], bool]] = {
     ChangeKind.NOT_READ: _not_read,
     ChangeKind.READ: _read,
     ChangeKind.ARRANGEMENT: _arranged,
+    ChangeKind.GENERIC: _generic,
     ChangeKind.CONDITION_MOVED: _condition_moved,
     ChangeKind.CONDITION_GONE: _condition_gone,
     ChangeKind.CONDITION_NEW: _condition_new,

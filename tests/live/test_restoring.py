@@ -1,5 +1,6 @@
 """Dumps in every format are restored; what a server does not accept is reported, and the rest is there."""
 
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -12,11 +13,12 @@ import pytest
 from pgversus.data.dumps import dump_at
 from pgversus.data.restoring import restore
 from pgversus.errors import DatasetError
+from pgversus.host.files import manifest
 from pgversus.host.identity import server_user
 from pgversus.postgres.client import Client, fixed_client
 from pgversus.postgres.server import Server
 from pgversus.study.dataset import DumpFormat
-from tests.live.conftest import CommandLine, own_server
+from tests.live.conftest import QUICK, CommandLine, own_server
 
 SCHEMA = """
 CREATE ROLE app;
@@ -66,7 +68,7 @@ def restored(path: Path, server: Server, client: Client, database: str) -> tuple
     return [one.item for one in problems if not one.is_setting], list(rows)
 
 
-@pytest.mark.parametrize("form", list(DumpFormat))
+@pytest.mark.parametrize("form", [form for form in DumpFormat if form is not DumpFormat.DATA_DIRECTORY])
 def test_a_dump_of_every_format_is_restored(form: DumpFormat, server: Server, client: Client) -> None:
     with tempfile.TemporaryDirectory(prefix="pgversus-dump-", dir="/tmp") as folder:
         Path(folder).chmod(0o755)
@@ -108,3 +110,35 @@ def test_objects_that_a_server_rejects_are_caveats_of_the_comparison(
     # Only 16 does not know the setting that pg_dump 18 wrote.
     assert slugs.count("settings-not-restored") == 1
     assert ended.comparison["dataset"]["restore"]["format"] == "plain"
+
+
+def base_backup(server: Server, place: Path) -> None:
+    """Back up a running server with its WAL, as pg_basebackup does; its configuration would not let anyone in."""
+    data = server.cluster.data_directory
+    with psycopg.connect(server.target.conninfo, autocommit=True) as connection:
+        connection.execute("SELECT pg_backup_start('test', true)")
+        shutil.copytree(data, place, ignore=shutil.ignore_patterns("postmaster.*", "pg_wal"))
+        (label,) = connection.execute("SELECT labelfile FROM pg_backup_stop(false)").fetchone() or ("",)
+    shutil.copytree(data / "pg_wal", place / "pg_wal")
+    (place / "backup_label").write_text(label)
+    (place / "postgresql.auto.conf").write_text("shared_preload_libraries = 'nowhere'\n")
+    (place / "pg_hba.conf").write_text("local all all reject\n")
+
+
+def test_a_database_of_a_base_backup_is_compared(command_line: CommandLine, server: Server, tmp_path: Path) -> None:
+    base_backup(server, tmp_path / "backup")
+    script = command_line.write("lookup.sql", "SELECT name FROM t WHERE id = 7;\n")
+    # The original must not be changed through a link to it.
+    (tmp_path / "link").symlink_to(tmp_path / "backup")
+    before = manifest(tmp_path / "backup")
+    asked = ("--restore", str(tmp_path / "link"), "-f", script)
+    other = command_line.run("plans", "17.8", "17.8", *asked, "--database", "app")
+    assert (other.code, "error[dataset-other-major]" in other.stderr) == (2, True), other.stderr
+    missing = command_line.run("plans", "16.12", "16.12", *asked, "--database", "nowhere")
+    assert (missing.code, "error[dataset-which-database]" in missing.stderr) == (2, True), missing.stderr
+    ended = command_line.compare("16.12", "17.8", *asked, "--database", "app", *QUICK)
+    assert ended.code == 0, ended.stderr
+    assert ended.comparison["dataset"]["restore"]["format"] == "data directory"
+    tables = [arm["relation_bytes"] for arm in ended.comparison["arms"]]
+    assert all("public.t" in sizes for sizes in tables)
+    assert manifest(tmp_path / "backup") == before

@@ -4,6 +4,7 @@ import json
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import psycopg
@@ -16,6 +17,7 @@ from pgversus.postgres.parameters import suggested_samples
 from pgversus.postgres.server import Server
 from pgversus.postgres.session import connect, uri_target
 from pgversus.statements.statement import ValueClass
+from pgversus.study.targets import CHANGED_DEFAULTS, default_in
 from tests.live.conftest import CommandLine, own_server, results_database
 from tests.recorded_shop import SHOP, shop_statements
 
@@ -32,6 +34,8 @@ SELECT abalance FROM pgbench_accounts WHERE aid = :aid;
 UPDATE pgbench_accounts SET abalance = abalance + 1 WHERE aid = :aid;
 """
 LOGS = ("server.log", "server.csv", "server.json")
+SPEED = "Resource Usage|Query Tuning|Write-Ahead Log|Vacuum"
+"""Categories of settings, in the words of the servers."""
 
 
 @dataclass
@@ -222,6 +226,50 @@ def test_targets_can_be_checked_with_the_statistics_of_upgrade_day(command_line:
     assert old == usual == [hundred, hundred]
     assert kept == [1, hundred]
     assert none[1] != hundred
+
+
+@pytest.mark.long
+def test_a_prepared_statement_is_executed_and_explained_as_prepared(command_line: CommandLine) -> None:
+    rows = "CREATE TABLE t AS SELECT i AS a FROM generate_series(1, 10000) AS i;"
+    command_line.write("setup.sql", f"{rows}\nCREATE UNIQUE INDEX ON t (a);\n")
+    lookup = "-- name: lookup\n-- values: $1 = '7', $2 = NULL\nSELECT a, coalesce($2, 'none') FROM t WHERE a = $1;\n"
+    command_line.write("some.sql", f"{lookup}-- name: untyped\n-- values: $1 = 'x'\nSELECT $1 IS NULL;\n")
+    arguments = ["-M", "prepared", "--setup", "setup.sql", "--statements", "some.sql", "--budget", "5s"]
+    ended = command_line.run("upgrade-check", "12.22", "17.8", *arguments, "--results", "r", "--json")
+    assert ended.code == 0, ended.stderr
+    (upgrade,) = ended.document["upgrades"]
+    assert {one["finding"] for one in upgrade["statements"]} & {"fails", "different rows", "not measured"} == set()
+    with results_database(command_line.directory / "r") as database:
+        plans = database.execute(
+            "SELECT script, parameters, planned, row_count FROM plan WHERE number = 1 AND template IS NOT NULL"
+        ).fetchall()
+    database.close()
+    assert [(script, parameters, count) for script, parameters, _, count in plans] == [
+        ("lookup.sql", '["7", null]', 1)
+    ] * 2
+    # Generic, from the sixth execution on.
+    assert all("$1" in planned for _, _, planned, _ in plans)
+
+
+def defaults(version: str) -> dict[str, str]:
+    """The default of each setting that may affect speed."""
+    with own_server(version) as server:
+        server.start()
+        with psycopg.connect(server.target.conninfo) as connection:
+            # initdb sets shared_buffers whatever its default is.
+            query = "SELECT name, boot_val FROM pg_settings WHERE category ~ %s AND name <> 'shared_buffers'"
+            return dict(connection.execute(query, (SPEED,)))
+
+
+@pytest.mark.long
+def test_the_changed_defaults_are_those_of_the_servers() -> None:
+    found = {
+        int(version.partition(".")[0]): defaults(version) for version in ("12.22", "15.14", "16.12", "17.8", "18.0")
+    }
+    for (old, before), (new, after) in pairwise(found.items()):
+        changed = {name for name in before.keys() & after.keys() if before[name] != after[name]}
+        known = {name: (default_in(name, old), default_in(name, new)) for name in CHANGED_DEFAULTS}
+        assert changed == {name for name, (was, now) in known.items() if was not in (None, now)}, (old, new)
 
 
 def test_every_statement_of_the_bundled_shop_finds_rows() -> None:

@@ -64,6 +64,8 @@ class ComparedPlans:
     """Settings with which the contender plans or executes the statement as the baseline does."""
     is_searched: bool = False
     """Whether such settings were searched for."""
+    parameters: int = 0
+    """Number of parameters, if it is prepared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,16 +131,18 @@ def compared(arms: Sequence[Arm], plans: CapturedPlans, block_bytes: Sequence[in
         pairs = zip(captured[0].statements, captured[contender].statements, strict=True)
         plans_of_pairs = zip(own_plans[0], own_plans[contender], strict=True)
         for (old, new), (old_plan, new_plan), override in zip(pairs, plans_of_pairs, overrides, strict=True):
+            parameters = len(old.statement.parameters)
             if old_plan is not None and new_plan is not None:
                 found.append(
                     ComparedPlans(
                         statement=old.statement.name,
                         labels=(labels[0], labels[contender]),
                         plans=(old_plan, new_plan),
-                        difference=difference(old_plan, new_plan),
+                        difference=difference(old_plan, new_plan, parameters=parameters),
                         rows=compared_rows(old.rows, new.rows),
                         undone_by=override,
                         is_searched=plans.is_searched,
+                        parameters=parameters,
                     )
                 )
     return PlansAnswer(compared=tuple(found), unlike=tuple(_unlike_statistics(arms, captured)))

@@ -35,5 +35,5 @@ def plan_steps(answer: Answer) -> list[list[PlanStep]]:
 
 def _step(now: ComparedPlans, before: ComparedPlans | None) -> PlanStep:
     """Return the step to a plan. before: of the previous contender; None if that is the baseline."""
-    own = now.difference if before is None else difference(before.plans[1], now.plans[1])
+    own = now.difference if before is None else difference(before.plans[1], now.plans[1], parameters=now.parameters)
     return PlanStep(statement=now.statement, difference=own)

@@ -10,8 +10,9 @@ from pgversus.answers.plans import ComparedPlans, also_changed, changed_plans
 from pgversus.records.trials import NOTHING_FINISHED
 from pgversus.stats.confidence import UNBOUNDED, Interval, Verdict
 from pgversus.stats.moderation import ModeratedEstimate, moderated, selected
-from pgversus.study.application import SCRIPT, script_name
+from pgversus.study.application import script_in
 from pgversus.study.comparison import BASELINE, Arm
+from pgversus.study.statement_scripts import SCRIPT
 from pgversus.study.study import ApplicationStatement
 
 
@@ -185,7 +186,7 @@ def _side_effects(answer: StudyAnswer, confirmed: Answer, target: Arm) -> tuple[
         return None
     measured = answer.confirmation.side_effects.get((confirmed.context.number, target.index))
     known = {} if measured is None else _screened(measured.answers)
-    by_script = {script_name(one.answer.context): one for one in known.values()}
+    by_script = {script_in(one.answer.context).name: one for one in known.values()}
     effects = []
     for script in scripts:
         found = by_script.get(script)

@@ -17,7 +17,7 @@ from pgversus.study.metrics import JUDGED_BY_NAME
 from pgversus.study.workload import LEAST_RATE, QueryMode
 
 COMPARISON_GROUPS = {
-    "Data": ("initialize", "scale", "restore", "setup", "full_statistics", "prepare", "variables"),
+    "Data": ("initialize", "scale", "restore", "database", "setup", "full_statistics", "prepare", "variables"),
     "Load (as in pgbench)": (
         *("files", "builtins", "select_only", "skip_some_updates", "clients", "jobs", "protocol", "rate", "no_vacuum"),
     ),

@@ -15,7 +15,7 @@ from pgversus.cli.output import read_text, setup_files
 from pgversus.errors import StudyError
 from pgversus.postgres.labels import labelled_server
 from pgversus.study.comparison import Comparison, expand_arms, with_equal_bytes
-from pgversus.study.dataset import Dataset
+from pgversus.study.dataset import Dataset, Dump
 from pgversus.study.design import Design, DesignChoices, design_of
 from pgversus.study.metrics import JUDGED_BY_NAME
 from pgversus.study.servers import RunningServer
@@ -57,7 +57,13 @@ _DATA = (
         "--restore",
         type=click.Path(),
         metavar="DUMP",
-        help="Dump of one database by pg_dump, in any of its formats, restored on each arm before any --setup.",
+        help="Dump of one database by pg_dump, in any of its formats, or a base backup or data directory of one of the "
+        "versions; restored on each arm before any --setup.",
+    ),
+    click.option(
+        "--database",
+        metavar="NAME",
+        help="Database of a base backup or data directory.  [default: the only one besides postgres]",
     ),
     click.option(
         "--setup", multiple=True, metavar="FILE", help="SQL file that psql runs once on each arm; repeatable."
@@ -333,15 +339,30 @@ def _rewrite(name: str | None, scripts: Sequence[Script]) -> Script | None:
 
 def dataset_of(options: Mapping[str, Any]) -> Dataset:
     """Return the data that the options describe; StudyError for a file that cannot be read or is no dump."""
-    from pgversus.data.dumps import dump_at  # noqa: PLC0415 - not for `--help`
-
     scale = (options["scale"] or 1) if options["initialize"] else None
     return Dataset(
-        restore=None if options["restore"] is None else dump_at(options["restore"], "--restore"),
+        restore=_restored(options["restore"], options["database"]),
         pgbench_scale=scale,
         setup_files=setup_files(options["setup"], "--setup"),
         full_statistics=options["full_statistics"],
     )
+
+
+def _restored(path: str | None, database: str | None) -> Dump | None:
+    from pgversus.data.dumps import dump_at  # noqa: PLC0415 - not for `--help`
+
+    if path is not None:
+        return dump_at(path, "--restore", database)
+    if database is not None:
+        raise StudyError(
+            "--database requires --restore",
+            slug="study-idle-database",
+            where=f"--database {database}",
+            found="no --restore",
+            expected="the data directory or base backup that has this database",
+            to_do="add --restore DIRECTORY; a database of an external server is named in its URI",
+        )
+    return None
 
 
 def _design(options: Mapping[str, Any], workload: Workload) -> Design:

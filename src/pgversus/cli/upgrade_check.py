@@ -20,6 +20,7 @@ from pgversus.cli.options import (
 from pgversus.cli.output import read_text
 from pgversus.cli.question import data_options, dataset_of
 from pgversus.cli.statements import read_sources
+from pgversus.errors import StudyError
 from pgversus.postgres.labels import labelled_server
 from pgversus.study.comparison import expand_arms, with_equal_bytes
 from pgversus.study.configuration import Configuration, read_configuration
@@ -34,9 +35,9 @@ if TYPE_CHECKING:
     from pgversus.answers.known_findings import KnownFindings
 
 _GROUPS = {
-    "Data": ("restore", "setup", "initialize", "scale", "full_statistics", "statistics"),
+    "Data": ("restore", "database", "setup", "initialize", "scale", "full_statistics", "statistics"),
     "Statements": ("sources", "coverage", "protocol"),
-    "Servers": ("settings", "conf"),
+    "Servers": ("settings", "conf", "new_defaults"),
     "Design": ("margin", "budget", "seed"),
     "Run": ("results", "new", "dry_run", "ask_servers"),
     "Answer": (*ANSWER_GROUP["Answer"], "known"),
@@ -82,6 +83,12 @@ _GROUPS = {
     metavar="FILE",
     help="postgresql.conf of the application's server, for all arms, except settings of the place, of logs and of "
     "replication. --set takes precedence; a setting that a version does not know is skipped and reported.",
+)
+@click.option(
+    "--new-defaults",
+    is_flag=True,
+    help="Also check each target without the settings of --conf that have the default of FROM, where the target has "
+    "another default.",
 )
 @click.option(
     "--statistics",
@@ -150,7 +157,8 @@ def _known_findings(path: str | None) -> "KnownFindings | None":
 def _study(options: dict[str, Any], seed: int) -> Study:
     """Return the study that the options describe; StudyError for the first problem."""
     from pgversus.statements.collection import Collection  # noqa: PLC0415 - not for `--help`
-    from pgversus.study.application import contexts_of, with_statistics  # noqa: PLC0415 - the same
+    from pgversus.study.application import contexts_of  # noqa: PLC0415 - the same
+    from pgversus.study.targets import with_new_defaults, with_statistics  # noqa: PLC0415 - the same
 
     settings = [parse_setting(text) for text in options["settings"]]
     check_repeated_names(settings)
@@ -159,8 +167,11 @@ def _study(options: dict[str, Any], seed: int) -> Study:
     servers = [labelled_server(text) for text in options["servers"]]
     load = PgbenchWorkload(scripts=(), query_mode=QueryMode(options["protocol"]), scale=options["scale"])
     arms, factors = expand_arms(servers, settings, workload=load, dataset=dataset_of(options))
-    if upgrade_day := [Statistics(name) for name in dict.fromkeys(options["statistics"])]:
-        arms, factors = with_statistics(arms, upgrade_day), (*factors, "statistics")
+    if options["new_defaults"] and options["conf"] is None:
+        raise _no_configuration()
+    if options["new_defaults"]:
+        arms, factors = with_new_defaults(arms, factors, {one.name for one in carried.settings})
+    arms, factors = with_statistics(arms, factors, options["statistics"])
     choices = DesignChoices(
         seed=seed,
         margin=None if options["margin"] is None else parse_share(options["margin"], "--margin"),
@@ -198,6 +209,17 @@ def _configuration(path: str | None, given: AbstractSet[str]) -> Configuration:
         return Configuration(settings=(), left_out=())
     found = read_configuration(read_text(path, "--conf"), path)
     return replace(found, settings=tuple(one for one in found.settings if one.name not in given))
+
+
+def _no_configuration() -> StudyError:
+    return StudyError(
+        "--new-defaults requires --conf",
+        slug="study-no-new-defaults",
+        where="--new-defaults",
+        found="no --conf, so every server has its own defaults",
+        expected="the postgresql.conf of the application's server, which may have old defaults",
+        to_do="omit --new-defaults, or add --conf FILE",
+    )
 
 
 def _not_carried(names: tuple[str, ...], path: str | None) -> tuple[Skipped, ...]:

@@ -2,7 +2,8 @@
 
 snapshots.py       loaded data for each server and dataset, cached or new
 changed_files.py   files that have changed since the study began
-dumps.py           dumps of pg_dump: format and identity
+dumps.py           what can be restored: format and identity
+data_directories.py  dumping a database of a data directory or base backup
 restoring.py       restoring a dump, and what a server does not accept of it
 loading.py         pgbench's tables, SQL files, preparations
 snapshot_key.py    cache key of a snapshot

@@ -1,12 +1,14 @@
 """Loading data: pgbench's tables, the user's SQL files, preparations, on a new cluster or on a copy."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from pgversus.builds.model import Build
 from pgversus.data.changed_files import check_unchanged
+from pgversus.data.data_directories import dump_of
 from pgversus.data.restoring import restore
 from pgversus.errors import DatasetError, ServerError
 from pgversus.host.commands import Finished, may_read, run
@@ -21,7 +23,7 @@ from pgversus.postgres.server import Server
 from pgversus.postgres.session import Target, connect
 from pgversus.records.preparation import RestoreProblem
 from pgversus.study.comparison import Arm
-from pgversus.study.dataset import SetupFile, Statistics
+from pgversus.study.dataset import Dump, DumpFormat, SetupFile, Statistics
 from pgversus.text.sql import quoted
 from pgversus.workload.pgbench import initialize_command, with_missing_tables
 
@@ -82,9 +84,12 @@ class LoadedCluster:
 class Loading:
     """Loads and prepares the data of a study."""
 
-    def __init__(self, directory: RunDirectory, client: Client) -> None:
+    def __init__(self, directory: RunDirectory, client: Client, builds: Iterable[Build | None] = ()) -> None:
+        """builds: of the arms, one of which starts on a data directory that is restored."""
         self.directory = directory
         self.client = client
+        self._builds = tuple(builds)
+        self._dumps: dict[Dump, Dump] = {}
 
     def load(self, cluster: Cluster, arm: Arm, settings: Mapping[str, str]) -> LoadedCluster:
         """Load an arm's data into a new cluster; DatasetError or ServerError if that fails.
@@ -106,7 +111,7 @@ class Loading:
         DatasetError with the program's message if loading fails.
         """
         data, client = arm.dataset, self.client
-        not_restored = () if data.restore is None else restore(data.restore, target, client, arm.label)
+        not_restored = () if data.restore is None else restore(self._dump_of(data.restore), target, client, arm.label)
         if data.pgbench_scale is not None:
             arguments = initialize_command(pgbench=client.pgbench, conninfo=target.conninfo, scale=data.pgbench_scale)
             finished = self._run(arguments, client.environment(target))
@@ -122,6 +127,14 @@ class Loading:
             with connect(target) as connection:
                 catalog.remove_statistics(connection, only_extended=data.statistics is Statistics.KEPT)
         return not_restored
+
+    def _dump_of(self, source: Dump) -> Dump:
+        """Return the dump itself, or the one of a data directory, which is made once in a run."""
+        if source.format is not DumpFormat.DATA_DIRECTORY:
+            return source
+        if source not in self._dumps:
+            self._dumps[source] = dump_of(source, self._builds, self.client, self.directory)
+        return self._dumps[source]
 
     def prepare(self, loaded: LoadedCluster, home: Path, arm: Arm, settings: Mapping[str, str]) -> LoadedCluster:
         """Prepare a copy of loaded data for an operation; DatasetError if that fails.

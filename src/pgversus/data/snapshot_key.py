@@ -66,6 +66,8 @@ class SnapshotKey:
     full_statistics: bool
     restore_sha256: str | None = None
     """Hash of the dump, if there is one."""
+    restore_database: str = ""
+    """The database of a data directory, if the user has named it."""
     statistics: str = Statistics.ALL.value
 
     @property
@@ -103,6 +105,7 @@ def snapshot_key(dataset: Dataset, build: Build, client: Client, settings: Mappi
         full_statistics=dataset.full_statistics,
         statistics=dataset.statistics.value,
         restore_sha256=None if dataset.restore is None else dataset.restore.sha256,
+        restore_database="" if dataset.restore is None else dataset.restore.database,
     )
 
 

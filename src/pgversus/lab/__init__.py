@@ -25,7 +25,7 @@ operation_runner.py    contexts measured as an operation
 results_writer.py      what a run writes, and when
 plan_capture.py        plans of the measured statements
 plan_sampling.py       plans sampled under load
-chosen_values.py       values for statements whose values no source knows, from statistics
+chosen_values.py       values of statements from statistics, and which of them can be prepared
 confirmation.py        what the screening of an upgrade check found, measured again
 plan_search.py         settings that restore a plan
 plan_checks.py         whether captured plans may be compared, or were restored

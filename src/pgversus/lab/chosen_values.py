@@ -1,4 +1,4 @@
-"""Values for statements whose values no source knows, chosen once from the statistics of the data."""
+"""What only the data can tell of an application's statements, asked once: unknown values, and what can be prepared."""
 
 from contextlib import ExitStack
 
@@ -8,37 +8,48 @@ from pgversus.lab.failures import failures_of_the_host
 from pgversus.lab.resources import RunResources, StudyResources
 from pgversus.lab.testbed import PostgresTestbed
 from pgversus.postgres.client import Client
-from pgversus.postgres.parameters import suggested_samples
+from pgversus.postgres.parameters import can_be_prepared, suggested_samples
 from pgversus.postgres.session import connect
 from pgversus.store.reading import StoredStudy
-from pgversus.study.application import stored_values, with_values
+from pgversus.study.application import prepared_texts, stored_values, with_literals_in, with_values
 from pgversus.study.comparison import BASELINE
 from pgversus.study.study import Study
 from pgversus.text.units import count
 
 
 def with_known_values(study: Study, earlier: StoredStudy) -> Study:
-    """Return the study with the values that were chosen when it began."""
+    """Return the study with the values that were chosen when it began, and the same statements prepared."""
+    prepared_before = prepared_texts(one.context for one in earlier.contexts)
+    study = with_literals_in(study, prepared_texts(study.contexts).keys() - prepared_before.keys())
     return with_values(study, stored_values(earlier.study.statements)) if _texts(study) else study
 
 
-def with_chosen_values(resources: RunResources, client: Client, progress: Progress) -> tuple[Study, Snapshots | None]:
+def with_chosen_values(
+    resources: RunResources, client: Client, progress: Progress, *, is_new: bool
+) -> tuple[Study, Snapshots | None]:
     """Return the study with values from the statistics of its baseline, and its data; leave nothing running.
 
-    The data are None if every value is known. PgversusError if they cannot be loaded, or if no statement can be
-    executed.
+    A statement that its server does not accept without the types of its parameters is not prepared. The data are None
+    if there is nothing to ask. is_new: whether it has no results that say what was prepared. PgversusError if the data
+    cannot be loaded, or if no statement can be executed.
     """
     study, texts = resources.study, _texts(resources.study)
-    if not texts:
+    prepared = prepared_texts(study.contexts) if is_new else {}
+    if not texts and not prepared:
         return study, None
-    progress.say(f"choosing values for the parameters of {count(len(texts), 'statement')} from statistics")
+    if texts:
+        progress.say(f"choosing values for the parameters of {count(len(texts), 'statement')} from statistics")
     with ExitStack() as stack, failures_of_the_host(resources.cache.root):
         snapshots = resources.snapshots(client, progress)
         shared = StudyResources(resources=resources, client=client, snapshots=snapshots, progress=progress)
         server = PostgresTestbed(study, shared, stack).servers_of(study.contexts[0]).servers[BASELINE]
         server.start()
         with connect(server.target) as connection:
-            return with_values(study, {text: suggested_samples(connection, text) for text in texts}), snapshots
+            rejected = {label for label, text in prepared.items() if not can_be_prepared(connection, text)}
+            study = with_literals_in(study, rejected)
+            if texts:
+                study = with_values(study, {text: suggested_samples(connection, text) for text in texts})
+            return study, snapshots
 
 
 def _texts(study: Study) -> list[str]:

@@ -6,7 +6,7 @@ from pgversus.answers.read import read_answer
 from pgversus.answers.upgrade import contexts_to_confirm
 from pgversus.engine.progress import Progress
 from pgversus.lab.attribution import Measure
-from pgversus.store.folder import confirmation_folder
+from pgversus.store.folder import confirmation_folder, holds_results
 from pgversus.study.application import confirmation_study
 from pgversus.study.design import StopReason
 from pgversus.study.study import Study
@@ -21,5 +21,7 @@ def confirm(study: Study, results: Path, measure: Measure, progress: Progress) -
     numbers = contexts_to_confirm(read_answer(results))
     if not numbers:
         return StopReason.DECIDED
-    progress.say(f"measuring {count(len(numbers), 'statement')} again that may have become faster or slower")
-    return measure(confirmation_study(study, numbers), confirmation_folder(results))
+    folder = confirmation_folder(results)
+    if not holds_results(folder):
+        progress.say(f"measuring {count(len(numbers), 'statement')} again that may have become faster or slower")
+    return measure(confirmation_study(study, numbers), folder)

@@ -61,7 +61,7 @@ class RunResources:
         """
         return Snapshots(
             self.directory,
-            Loading(self.directory, client),
+            Loading(self.directory, client, self.builds.values()),
             self.kept,
             self.common_settings,
             progress,

@@ -163,7 +163,7 @@ def _run(study: Study, options: RunOptions, folder: ResultsFolder, progress: Pro
             progress.say(line)
     _check_client(study, options.client)
     with open_resources(study, options.user, progress, earlier) as resources, ExitStack() as stack:
-        study, snapshots = with_chosen_values(resources, options.client, progress)
+        study, snapshots = with_chosen_values(resources, options.client, progress, is_new=earlier is None)
         for context in study.contexts:
             check_precision(context.comparison.design, study.verdicts)
         _say_if_busy(other_load.share_since(), progress)

@@ -4,16 +4,18 @@ import errno
 import hashlib
 import os
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from importlib import resources
 from pathlib import Path
 
+from pgversus.data.dumps import dump_at
 from pgversus.errors import StoreError, StudyError
 from pgversus.postgres.labels import labelled_server
 from pgversus.store.folder import holds_results
 from pgversus.store.reading import read_seed
+from pgversus.study.dataset import Dump, DumpFormat
 from pgversus.study.file.read import read_study
 from pgversus.study.host_access import HostAccess, host_access_of
 from pgversus.study.servers import Checkout, LocalPath, ServerName, SourceBuild
@@ -87,6 +89,8 @@ class StudyFiles:
         """By absolute path; None for an unread file outside of the folder."""
         self.outside: list[str] = []
         """Files outside of the folder, as the study names them."""
+        self.dumps: dict[tuple[str, str | None], Dump] = {}
+        """By path, as the study names it, and database; with an empty hash for what was not read."""
 
     def read(self, path: str) -> tuple[str, bytes | None]:
         """Return absolute path and content of a file that the study names; raise OSError if it cannot be read.
@@ -96,16 +100,8 @@ class StudyFiles:
         file = self._folder / path
         if str(file) in self.contents:
             return str(file), self.contents[str(file)]
-        try:
-            target = file.resolve()
-            is_outside = not target.is_relative_to(self._folder.resolve())
-        except (ValueError, RuntimeError) as error:
-            # A null byte, or a loop of links.
-            raise OSError(str(error)) from error
-        if is_outside:
-            self.outside.append(path)
-        if is_outside and not self._reads_outside:
-            # Do not even look: reading some files has side effects, and the path may lead to a network share.
+        target = self._target(path)
+        if target is None:
             content = None
         elif target.exists() and not target.is_file():
             raise OSError(f"{path} is a directory, a pipe or a device")
@@ -115,6 +111,41 @@ class StudyFiles:
             self._left_bytes -= len(content)
         self.contents[str(file)] = content
         return str(file), content
+
+    def find_dump(self, path: str, database: str | None) -> Dump:
+        """Return a dump or data directory that the study names, without a hash if it must not be read yet.
+
+        StudyError if it is neither, or cannot be read. It is read once, however often it is named.
+        """
+        if (path, database) not in self.dumps:
+            try:
+                target = self._target(path)
+            except OSError as error:
+                raise _no_file(path, str(error)) from error
+            if target is None:
+                dump = Dump(path="", format=DumpFormat.PLAIN, sha256="")
+            else:
+                dump = dump_at(str(target), "restore", database)
+            self.dumps[path, database] = replace(dump, path=str(self._folder / path))
+        return self.dumps[path, database]
+
+    @property
+    def has_unread(self) -> bool:
+        """Whether something was left unread, because it is outside of the folder."""
+        return None in self.contents.values() or any(not dump.sha256 for dump in self.dumps.values())
+
+    def _target(self, path: str) -> Path | None:
+        """Return where a path leads; None if it must not be read, OSError for a path that leads nowhere."""
+        try:
+            target = (self._folder / path).resolve()
+            is_outside = not target.is_relative_to(self._folder.resolve())
+        except (ValueError, RuntimeError) as error:
+            # A null byte, or a loop of links.
+            raise OSError(str(error)) from error
+        if is_outside:
+            self.outside.append(path)
+        # Do not even look: reading some files has side effects, and the path may lead to a network share.
+        return None if is_outside and not self._reads_outside else target
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,6 +236,7 @@ def open_study(
             content,
             name=path.name,
             read=files.read,
+            find_dump=files.find_dump,
             profile=profile,
             seed=number,
             requested_seed=seed,
@@ -222,15 +254,17 @@ def open_study(
         study=replace(study, file_name=path.name, file_text=content),
         results=folder,
         access=access,
-        digest=_digest(content, files.contents, study.servers, access),
-        has_unread_files=None in files.contents.values(),
+        digest=_digest(content, files, study.servers, access),
+        has_unread_files=files.has_unread,
     )
 
 
-def _digest(text: str, files: Mapping[str, bytes | None], servers: Iterable[ServerName], access: HostAccess) -> str:
+def _digest(text: str, files: StudyFiles, servers: Iterable[ServerName], access: HostAccess) -> str:
     # Another profile of the same file may request more.
     whole = hashlib.sha256(f"{text}\0{access}\0".encode(errors="surrogatepass"))
-    for name, content in sorted(files.items()):
+    for dump in sorted(files.dumps.values(), key=lambda dump: (dump.path, dump.database)):
+        whole.update(f"\0dump\0{dump.path}\0{dump.database}\0{dump.sha256}".encode(errors="surrogateescape"))
+    for name, content in sorted(files.contents.items()):
         whole.update(b"\0file\0" + os.fsencode(name))
         whole.update(b"\0unread" if content is None else hashlib.sha256(content).digest())
     for server in servers:
@@ -239,6 +273,16 @@ def _digest(text: str, files: Mapping[str, bytes | None], servers: Iterable[Serv
             # The same relative path means a different place in another directory.
             whole.update(b"\0place\0" + os.fsencode(Path(source.path).absolute()))
     return whole.hexdigest()
+
+
+def _no_file(path: str, found: str) -> StudyError:
+    return StudyError(
+        f"{_shown(path)} could not be read",
+        slug="study-no-file",
+        found=found,
+        expected="a dump, a base backup or a data directory",
+        to_do="check the path, which is relative to the study file",
+    )
 
 
 def seed_of(folder: Path) -> int | None:

@@ -5,10 +5,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain
 
 from pgversus.plans.levels import SPILLED, ComparablePlan, PlanLevel
 from pgversus.plans.matching import NodeMatching
-from pgversus.plans.plan import Plan, PlanNode
+from pgversus.plans.plan import INIT_PLAN, Plan, PlanNode
+from pgversus.text.sql import without_literals
 
 
 class ChangeKind(StrEnum):
@@ -28,6 +30,8 @@ class ChangeKind(StrEnum):
     READ = "relation read"
     ARRANGEMENT = "arrangement"
     """The same operators in a different order."""
+    GENERIC = "generic plan"
+    """A custom plan, made for the values of the parameters, became a generic one, or the reverse."""
     CONDITION_MOVED = "condition moved"
     CONDITION_GONE = "condition gone"
     CONDITION_NEW = "condition new"
@@ -64,6 +68,7 @@ _LEVELS = {
         ChangeKind.ARRANGEMENT,
     ),
     PlanLevel.CONDITIONS: (
+        ChangeKind.GENERIC,
         ChangeKind.CONDITION_MOVED,
         ChangeKind.CONDITION_GONE,
         ChangeKind.CONDITION_NEW,
@@ -221,6 +226,29 @@ class _PlacedCondition:
     def is_same_as(self, other: "_PlacedCondition") -> bool:
         """Return whether both texts surely have the same meaning: without VERBOSE, columns lack their tables."""
         return self.node.target == other.node.target or _QUALIFIED.search(self.text) is not None
+
+
+_PARAMETER = re.compile(r"\$(\d{1,5})\b")
+
+
+def generic_changes(baseline: Plan, contender: Plan, parameters: int) -> Iterator[Change]:
+    """Yield the change if only one of the plans is generic.
+
+    parameters: number of parameters of the prepared statement. Their values are in a custom plan, `$1` and so on in a
+    generic one. Up to 16 EXPLAIN also writes `$1` for the result of an InitPlan, so a plan with one is left out.
+    """
+    if any(node.scope.startswith(INIT_PLAN) for plan in (baseline, contender) for node in plan.nodes):
+        return
+    was, now = (_has_parameter(plan, parameters) for plan in (baseline, contender))
+    if was is not now:
+        named = {True: "generic", False: "custom"}
+        yield Change(kind=ChangeKind.GENERIC, node=contender.root.text, was=named[was], now=named[now], places=(0, 0))
+
+
+def _has_parameter(plan: Plan, parameters: int) -> bool:
+    lists = (found for node in plan.nodes for found in (*node.conditions.values(), *node.keys.values()))
+    numbers = (int(match[1]) for text in chain(*lists) for match in _PARAMETER.finditer(without_literals(text)))
+    return any(1 <= number <= parameters for number in numbers)
 
 
 def condition_changes(baseline: Plan, contender: Plan, matching: NodeMatching) -> Iterator[Change]:

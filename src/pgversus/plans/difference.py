@@ -5,7 +5,14 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pgversus.plans.changes import Change, ChangeKind, amount_changes, condition_changes, fact_changes
+from pgversus.plans.changes import (
+    Change,
+    ChangeKind,
+    amount_changes,
+    condition_changes,
+    fact_changes,
+    generic_changes,
+)
 from pgversus.plans.levels import (
     ComparablePlan,
     Fingerprints,
@@ -66,15 +73,21 @@ class PlanDifference:
         return self.level not in (PlanLevel.OPERATORS, PlanLevel.CONDITIONS)
 
 
-def difference(baseline: Plan, contender: Plan) -> PlanDifference:
-    """Return the difference from baseline to contender, for plans of one statement on the same data."""
+def difference(baseline: Plan, contender: Plan, *, parameters: int = 0) -> PlanDifference:
+    """Return the difference from baseline to contender, for plans of one statement on the same data.
+
+    parameters: number of parameters of a prepared statement.
+    """
     given = baseline, contender
     baseline, contender = in_common_form(baseline, contender)
     one, other = comparable(baseline), comparable(contender)
     is_same_shape = one.shapes == other.shapes
     matching = _in_order(baseline) if is_same_shape else match(baseline, contender)
     operators = [] if is_same_shape else list(operator_changes(baseline, contender, matching))
-    conditions = list(condition_changes(baseline, contender, matching))
+    conditions = [
+        *generic_changes(baseline, contender, parameters),
+        *condition_changes(baseline, contender, matching),
+    ]
     facts = list(fact_changes(one, other, matching))
     amounts = list(amount_changes(baseline, contender, matching))
     if not is_same_shape:

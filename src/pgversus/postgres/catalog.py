@@ -196,6 +196,14 @@ def database_bytes(connection: Connection) -> int:
     return int(_one(connection, "database_bytes")[0])
 
 
+def databases(connection: Connection) -> list[str]:
+    """Return the names of the databases that are no templates and accept connections, sorted."""
+    rows = connection.execute(
+        "SELECT datname FROM pg_database WHERE datallowconn AND NOT datistemplate ORDER BY datname"
+    )
+    return [name for (name,) in rows]
+
+
 def wait_for_reports(connection: Connection) -> None:
     """Wait until sessions that have just ended have reported their statistics.
 

@@ -51,6 +51,11 @@ class Client:
     """User that its programs run as: a script may start other programs."""
 
     @property
+    def pg_dump(self) -> Path:
+        """Its pg_dump, which is beside psql."""
+        return self.psql.with_name("pg_dump")
+
+    @property
     def pg_restore(self) -> Path:
         """Its pg_restore, which is beside psql."""
         return self.psql.with_name("pg_restore")

@@ -1,5 +1,8 @@
 """Parameters of a statement as a server sees them: their types, the columns they meet, and the values of these."""
 
+from collections.abc import Callable
+from typing import TypeVar
+
 import psycopg
 from psycopg import sql
 
@@ -10,6 +13,7 @@ from pgversus.statements.statement import Sample
 from pgversus.statements.value_choice import Column, ColumnValues, assigned, chosen_samples, uses_in_plan
 from pgversus.text.redaction import code_without_secrets
 
+T = TypeVar("T")
 _NAME = "pgversus_parameters"
 _EXPLAIN = "EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON) "
 _TYPES = "SELECT parameter_types::text[] FROM pg_prepared_statements WHERE name = %s"
@@ -21,15 +25,41 @@ def suggested_samples(connection: Connection, text: str) -> list[Sample]:
     Empty if the server rejects the statement, or if the column of a parameter or its statistics are unknown. The
     statement is planned, not executed. text: one statement, according to the parser. ServerError if the server is lost.
     """
+
+    def ask() -> list[Sample]:
+        connection.execute("SET LOCAL plan_cache_mode = force_generic_plan")
+        # The conditions of partitions that are pruned for NULL would be missing.
+        connection.execute("SET LOCAL enable_partition_pruning = off")
+        _prepare(connection, text)
+        return _suggested(connection, text)
+
+    return _asked(connection, text, ask) or []
+
+
+def can_be_prepared(connection: Connection, text: str) -> bool:
+    """Return whether the server accepts a statement with parameters whose types it is not told.
+
+    text: one statement, according to the parser. ServerError if the server is lost.
+    """
+
+    def ask() -> bool:
+        _prepare(connection, text)
+        return True
+
+    return _asked(connection, text, ask) or False
+
+
+def _prepare(connection: Connection, text: str) -> None:
+    connection.execute(f"PREPARE {_NAME} AS {text}".encode())
+
+
+def _asked(connection: Connection, text: str, ask: Callable[[], T]) -> T | None:
+    """Return an answer from a transaction that is rolled back; None if the server rejects something."""
     try:
         # A prepared statement outlives the transaction in which it has failed.
         connection.execute("DEALLOCATE ALL")
         with connection.transaction(force_rollback=True):
-            connection.execute("SET LOCAL plan_cache_mode = force_generic_plan")
-            # The conditions of partitions that are pruned for NULL would be missing.
-            connection.execute("SET LOCAL enable_partition_pruning = off")
-            connection.execute(f"PREPARE {_NAME} AS {text}".encode())
-            return _suggested(connection, text)
+            return ask()
     except psycopg.Error as error:
         if connection.closed:
             raise ServerError(
@@ -40,7 +70,7 @@ def suggested_samples(connection: Connection, text: str) -> list[Sample]:
                 expected="a server that plans the statement or rejects it",
                 to_do="read the server's log, and leave this statement out of the sources",
             ) from error
-        return []
+        return None
 
 
 def _suggested(connection: Connection, text: str) -> list[Sample]:

@@ -130,9 +130,9 @@ class Statement:
     text: str
     """With the values of its variables."""
     template: str | None = None
-    """Text that pgbench prepares, with $1 and so on in place of variables; None if it is not prepared."""
-    parameters: tuple[str, ...] = ()
-    """The values of $1 and so on."""
+    """Text that the load prepares, with $1 and so on; None if it is not prepared."""
+    parameters: tuple[str | None, ...] = ()
+    """The values of $1 and so on; None is NULL."""
 
     @property
     def name(self) -> StatementName:

@@ -194,8 +194,8 @@ def _rows(number: float) -> str:
     return _("1 row") if number == 1 else _("{rows} rows", rows=significant(number))
 
 
-_OF_THE_WHOLE = frozenset({ChangeKind.BLOCKS, ChangeKind.BYTES, ChangeKind.JIT})
-"""Amounts of the whole plan, which are reported at its top."""
+_OF_THE_WHOLE = frozenset({ChangeKind.BLOCKS, ChangeKind.BYTES, ChangeKind.JIT, ChangeKind.GENERIC})
+"""Changes of the whole plan, which are reported at its top."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -196,14 +196,14 @@ def _planning_sentence(planning: StatementFinding | None) -> str:
 
 
 def _coverage(all_measured: Sequence[ApplicationStatement]) -> str:
-    """Return which share of the load was executed, and the reasons for the rest."""
+    """Return which share of the load was checked, and the reasons for the rest."""
     statements = [one for one in all_measured if not one.is_planning]
     total_s = math.fsum(one.seconds for one in statements)
     executed = [one for one in statements if one.context is not None]
     left_out = [one for one in statements if one.context is None]
     text = ngettext(
-        "{executed} of {number} statement was executed",
-        "{executed} of {number} statements were executed",
+        "{executed} of {number} statement was checked",
+        "{executed} of {number} statements were checked",
         _count(statements),
         executed=_count(executed),
     )

@@ -31,7 +31,7 @@ Row = tuple[str, Mapping[str, Any]]
 
 _SETTINGS = TypeAdapter(dict[str, PlannerSetting])
 _STATISTICS = TypeAdapter(dict[str, str])
-_PARAMETERS = TypeAdapter(tuple[str, ...])
+_PARAMETERS = TypeAdapter(tuple[str | None, ...])
 _SAMPLED = TypeAdapter(SampledPlans)
 _OVERRIDE = TypeAdapter(PlanOverride)
 _INDEX_KEYS = TypeAdapter(dict[str, tuple[str, ...]])
@@ -144,7 +144,7 @@ def _has_tables(database: sqlite3.Connection) -> bool:
 
 def _statement(one: CapturedStatement, override: PlanOverride | None) -> dict[str, Any]:
     statement, explained, rows = one.statement, one.explained, one.rows
-    parameters = [code_without_secrets(parameter) for parameter in statement.parameters]
+    parameters = list(map(_parameter, statement.parameters))
     return {
         "script": statement.script,
         "number": statement.number,
@@ -164,9 +164,13 @@ def _statement(one: CapturedStatement, override: PlanOverride | None) -> dict[st
     }
 
 
+def _parameter(value: str | None) -> str | None:
+    return None if value is None else code_without_secrets(value)
+
+
 def _captured(values: list[Any]) -> CapturedStatement:
     script, number, text, template, parameters, planned, run, more_runs, *rows = values
-    filled = () if parameters is None else map(code_without_secrets, _PARAMETERS.validate_json(parameters))
+    filled = () if parameters is None else map(_parameter, _PARAMETERS.validate_json(parameters))
     statement = Statement(
         script=script,
         number=number,

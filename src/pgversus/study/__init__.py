@@ -9,6 +9,8 @@ workload.py    an operation, or a mix of pgbench scripts
 steps.py       operations built from the user's input
 comparison.py  arms, dataset, workload and design of one comparison; equal bytes for every block size
 counterfactual.py  the comparison that measures the effect of a changed plan
+targets.py     targets of an upgrade check with other statistics or defaults
+statement_scripts.py  scripts that execute or plan statements of an application
 application.py  a context for each statement of an application
 host_access.py  programs, connections, builds and files that a study uses
 study.py       all comparisons of one study, each in its context

@@ -9,20 +9,24 @@ import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import accumulate, count
+from itertools import accumulate
 
 from pgversus.errors import StudyError
-from pgversus.statements.literals import literal, with_literals
 from pgversus.statements.parsing import parsed
-from pgversus.statements.statement import NO_VALUES, RecordedStatement, Sample, StatementKind
+from pgversus.statements.statement import NO_VALUES, RecordedStatement, Sample
 from pgversus.study.comparison import Arm, Comparison, unique_labels
-from pgversus.study.dataset import Statistics
-from pgversus.study.design import MOST_CONTENDERS, Design
+from pgversus.study.design import Design
 from pgversus.study.servers import RunningServer
 from pgversus.study.settings import Setting
+from pgversus.study.statement_scripts import (
+    IS_NEW,
+    planning_script,
+    script_of,
+    script_of_sample,
+    with_literals_instead,
+)
 from pgversus.study.study import ApplicationStatement, Context, Study, StudyKind
-from pgversus.study.workload import PgbenchWorkload, Script, loads_of
-from pgversus.text.sql import quoted_parts
+from pgversus.study.workload import PgbenchWorkload, QueryMode, Script, loads_of
 from pgversus.text.translation import N_
 
 _SCREENING_BLOCKS, _SCREENING_ROUNDS = 6, 2
@@ -30,41 +34,12 @@ _SCREENING_BLOCKS, _SCREENING_ROUNDS = 6, 2
 DEFAULT_COVERAGE = 0.99
 FACTOR = "statement"
 """The factor whose levels are the statements."""
-SCRIPT = ".sql"
-"""What follows the name of a statement in that of its script."""
 PLANNING = "planning of all statements"
 """Name of the context that only plans them."""
 _PLANNING_TEXT = "EXPLAIN of each statement"
-_STATISTICS = {Statistics.NONE: "without statistics", Statistics.KEPT: "with kept statistics"}
 _TOO_SMALL = N_("smaller than the coverage requires")
-_BEGIN, _ROLLBACK = "BEGIN;\n", "ROLLBACK;\n"
 _TABLE = re.compile(r"\b(?:FROM|INTO|UPDATE|JOIN)\s+(?:ONLY\s+)?((?:\w+\.)?\w+)", re.IGNORECASE)
 _INSERT = re.compile(r"\s*INSERT\b", re.IGNORECASE)
-_VARIABLE = re.compile(r"(?<!:):(?=\w)")
-"""What pgbench would read as a variable; a cast has two colons."""
-
-
-def with_statistics(arms: Sequence[Arm], kinds: Sequence[Statistics]) -> tuple[Arm, ...]:
-    """Return the arms, and each target once more with every one of these kinds of statistics.
-
-    StudyError if that is more than a comparison may have.
-    """
-    targets = [one for arm in arms[1:] for one in (arm, *(_with_other_statistics(arm, kind) for kind in kinds))]
-    if len(targets) > MOST_CONTENDERS:
-        raise StudyError(
-            "too many targets for one check",
-            slug="study-too-many-arms",
-            where="servers and --statistics",
-            found=f"{len(targets)} targets",
-            expected=f"at most {MOST_CONTENDERS}: their verdicts share an error rate of 5 %",
-            to_do="check fewer servers or kinds of statistics at a time",
-        )
-    return arms[0], *(replace(one, index=index) for index, one in enumerate(targets, start=1))
-
-
-def _with_other_statistics(arm: Arm, kind: Statistics) -> Arm:
-    label = f"{arm.label} {_STATISTICS[kind]}"
-    return replace(arm, label=label, dataset=replace(arm.dataset, statistics=kind))
 
 
 def contexts_of(
@@ -91,9 +66,8 @@ def contexts_of(
     *names, planning = _names(statements)
     for name, one, obstacle in zip(names, statements, obstacles, strict=True):
         if not obstacle:
-            # Until its values are chosen, the text stands for the script.
-            text = script_text(one) if one.obstacle != NO_VALUES else one.text
-            contexts.append(_context(comparison, load, name, text, number=len(contexts) + 1))
+            script = script_of(one, name, load.query_mode)
+            contexts.append(_context(comparison, load, name, script, number=len(contexts) + 1))
         known.append(
             ApplicationStatement(
                 name=name,
@@ -107,7 +81,8 @@ def contexts_of(
         )
     if not contexts:
         raise _nothing_to_execute([one.obstacle for one in statements])
-    contexts.append(_context(comparison, load, planning, planning_text(contexts), number=len(contexts) + 1))
+    script = planning_script(map(script_in, contexts), planning)
+    contexts.append(_context(comparison, load, planning, script, number=len(contexts) + 1))
     known.append(_planning(planning, context=len(contexts)))
     return tuple(contexts), tuple(known)
 
@@ -128,7 +103,8 @@ def with_values(study: Study, found: Mapping[str, Sequence[Sample]]) -> Study:
         context = by_number[one.context]
         if one.is_planning:
             if contexts:
-                contexts.append(_with_script(context, one.name, planning_text(contexts), number=len(contexts) + 1))
+                script = planning_script(map(script_in, contexts), one.name)
+                contexts.append(_with_script(context, one.name, script, number=len(contexts) + 1))
                 known.append(replace(one, context=len(contexts)))
             continue
         if not one.needs_values:
@@ -146,6 +122,23 @@ def with_values(study: Study, found: Mapping[str, Sequence[Sample]]) -> Study:
     return replace(study, contexts=tuple(contexts), statements=tuple(known))
 
 
+def prepared_texts(contexts: Iterable[Context]) -> dict[str, str]:
+    """Return the statements with parameters that scripts prepare, by the label of their context."""
+    scripts = {one.label: script_in(one) for one in contexts if not one.comparison.workload.runs_once}
+    return {label: script.prepared.text for label, script in scripts.items() if script.prepared is not None}
+
+
+def with_literals_in(study: Study, labels: Collection[str]) -> Study:
+    """Return the study with values in place of the parameters in the contexts with these labels."""
+    contexts = [_with_literals(one) if one.label in labels else one for one in study.contexts]
+    return replace(study, contexts=tuple(contexts))
+
+
+def _with_literals(context: Context) -> Context:
+    ((_, name),) = context.levels
+    return _with_script(context, name, with_literals_instead(script_in(context)), number=context.number)
+
+
 def stored_values(statements: Iterable[ApplicationStatement]) -> dict[str, list[Sample]]:
     """Return the executions that statistics had suggested for the statements of a stored study, by text."""
     found: dict[str, list[Sample]] = {}
@@ -158,19 +151,24 @@ def stored_values(statements: Iterable[ApplicationStatement]) -> dict[str, list[
 
 def _of_sample(context: Context, name: str, sample: Sample, *, number: int) -> Context:
     """Return the context of a statement with these values. name: of the statement."""
-    text = _script_text(sample, parsed(sample.text).kind)
-    return _with_script(context, _with_class(name, sample), text, number=number)
+    own_name = _with_class(name, sample)
+    script = script_of_sample(sample, parsed(sample.text).kind, own_name)
+    return _with_script(context, own_name, script, number=number)
 
 
-def _with_script(context: Context, name: str, text: str, *, number: int) -> Context:
-    """Return a context with another script."""
+def _with_script(context: Context, name: str, script: Script, *, number: int) -> Context:
+    """Return a context with another script, which prepares nothing itself."""
     (load,) = loads_of([context.comparison.baseline.workload])
-    return _context(context.comparison, load, name, text, number=number)
+    if script_in(context).prepared is not None:
+        load = replace(load, query_mode=QueryMode.PREPARED, variables=())
+    return _context(context.comparison, load, name, script, number=number)
 
 
-def _context(comparison: Comparison, load: PgbenchWorkload, name: str, text: str, *, number: int) -> Context:
+def _context(comparison: Comparison, load: PgbenchWorkload, name: str, script: Script, *, number: int) -> Context:
     """Return the context that runs a script on the arms of a comparison. name: of the statement."""
-    own_load = replace(load, scripts=(Script(name=f"{name}{SCRIPT}", text=text),))
+    own_load = replace(load, scripts=(script,))
+    if script.prepared is not None:
+        own_load = replace(own_load, query_mode=QueryMode.SIMPLE, variables=((IS_NEW, "1"),))
     arms = tuple(replace(arm, workload=own_load) for arm in comparison.arms)
     return Context(number=number, levels=((FACTOR, name),), comparison=replace(comparison, arms=arms))
 
@@ -210,10 +208,10 @@ def confirmation_study(study: Study, numbers: Sequence[int]) -> Study:
     return _study_beneath(study, "confirmation", f"Confirmation of {study.name}", contexts)
 
 
-def script_name(context: Context) -> str:
-    """Return the name of the script of a statement's context."""
+def script_in(context: Context) -> Script:
+    """Return the script of a statement's context."""
     (load,) = loads_of([context.comparison.baseline.workload])
-    return load.scripts[0].name
+    return load.scripts[0]
 
 
 def side_effects_study(study: Study, contender: int, settings: Sequence[Setting], scripts: Collection[str]) -> Study:
@@ -225,7 +223,7 @@ def side_effects_study(study: Study, contender: int, settings: Sequence[Setting]
     text = ", ".join(f"{one.name} = {one.value}" for one in settings)
     for context in study.contexts:
         target = context.comparison.arms[contender]
-        if script_name(context) not in scripts:
+        if script_in(context).name not in scripts:
             continue
         own = {one.name: one for one in (*target.settings, *settings)}
         arms = (
@@ -257,63 +255,6 @@ def screening(design: Design) -> Design:
 def confirmation(design: Design) -> Design:
     """Return the usual design, with the margin, the budget and the seed of a screening."""
     return replace(design, fixed_blocks=None, rounds=Design().rounds, rounds_are_given=False)
-
-
-def script_text(statement: RecordedStatement) -> str:
-    """Return the script that executes a statement with values of the application; one that writes is rolled back."""
-    return _script_text(_typical(statement.samples) or Sample(text=statement.text), statement.kind)
-
-
-def _script_text(sample: Sample, kind: StatementKind) -> str:
-    sql = pgbench_text(with_literals(sample.text, sample.values)).strip().rstrip("; \n\t")
-    return f"{_BEGIN}{sql};\n{_ROLLBACK}" if kind is StatementKind.WRITES else f"{sql};\n"
-
-
-def planning_text(contexts: Iterable[Context]) -> str:
-    """Return the script that plans the statements of these contexts without executing them.
-
-    An error in one of them, which its own context reports, does not keep the others from being planned.
-    """
-    explained = [literal(f"EXPLAIN (COSTS OFF) {_executed(context)}") for context in contexts]
-    blocks = [f"BEGIN EXECUTE {text}; EXCEPTION WHEN OTHERS THEN NULL; END;\n" for text in explained]
-    body = "".join(["BEGIN\n", *blocks, "END\n"])
-    quote = next(text for number in count(1) if (text := f"$plan{number}$") not in body)
-    return f"DO {quote}\n{body}{quote};\n"
-
-
-def _executed(context: Context) -> str:
-    """Return the statement that a context executes."""
-    (load,) = loads_of([context.comparison.baseline.workload])
-    text = load.scripts[0].text or ""
-    return text.removeprefix(_BEGIN).removesuffix(_ROLLBACK).removesuffix(";\n")
-
-
-def pgbench_text(sql: str) -> str:
-    """Return SQL of the same meaning in which pgbench finds no variables: it looks for them even inside of strings."""
-    pieces, done = [], 0
-    for begin, end in quoted_parts(sql):
-        pieces += [_VARIABLE.sub(": ", sql[done:begin]), _quoted_text(sql[begin:end])]
-        done = end
-    return "".join([*pieces, _VARIABLE.sub(": ", sql[done:])])
-
-
-def _quoted_text(part: str) -> str:
-    """Return a string, a quoted name or a comment without a colon that begins a variable of pgbench."""
-    if part.startswith(("--", "/*")):
-        return " "
-    if not _VARIABLE.search(part):
-        return part
-    if part[0] in "eE":
-        return _VARIABLE.sub(r"\\x3A", part)
-    if part.startswith("$"):
-        tag = part[: part.index("$", 1) + 1]
-        return _escape_string(part[len(tag) : -len(tag)])
-    return _escape_string(part[1:-1].replace("''", "'")) if part.startswith("'") else part
-
-
-def _escape_string(value: str) -> str:
-    escaped = value.replace("\\", "\\\\").replace("'", "''")
-    return " E'" + re.sub(_VARIABLE, r"\\x3A", escaped) + "'"
 
 
 def _check_arms(arms: Sequence[Arm]) -> None:
@@ -353,11 +294,6 @@ def _obstacle(one: RecordedStatement) -> str:
     """Return why a statement cannot be executed. Values may still be chosen, except for INSERT, whose keys exist."""
     may_be_chosen = one.obstacle == NO_VALUES and not _INSERT.match(one.text)
     return "" if may_be_chosen else one.obstacle
-
-
-def _typical(samples: Sequence[Sample]) -> Sample | None:
-    """Return the median execution."""
-    return samples[(len(samples) - 1) // 2] if samples else None
 
 
 def _names(statements: Iterable[RecordedStatement]) -> list[str]:

@@ -27,22 +27,25 @@ def setup_file(path: str, content: bytes, *, text: str | None = None) -> SetupFi
 
 
 class DumpFormat(StrEnum):
-    """Formats of pg_dump."""
+    """Formats of pg_dump, and the data directory of a server, of which pgversus makes a dump first."""
 
     CUSTOM = "custom"
     DIRECTORY = "directory"
     TAR = "tar"
     PLAIN = "plain"
+    DATA_DIRECTORY = "data directory"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dump:
-    """A dump of one database, as pg_dump writes it."""
+    """One database to restore."""
 
     path: str
     format: DumpFormat
     sha256: str
     """SHA-256 of the content when the comparison began."""
+    database: str = ""
+    """Its name in a data directory; empty for the only one there, or for a dump."""
 
 
 class Statistics(StrEnum):
@@ -58,7 +61,7 @@ class Statistics(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dataset:
-    """The data to load, in this order: a dump, pgbench's tables at a scale, SQL files, VACUUM ANALYZE, `prepare`."""
+    """The data to load, in this order: `restore`, pgbench's tables, SQL files, VACUUM ANALYZE, `prepare`."""
 
     restore: Dump | None = None
     pgbench_scale: int | None = None

@@ -91,6 +91,8 @@ def _found(study: Study, texts: Mapping[str, str]) -> Iterator[_Finding]:
         yield from _of_server(server)
     for setting in dict.fromkeys(setting for arm in arms for setting in arm.settings):
         yield from _of_setting(setting)
+    for dump in dict.fromkeys(arm.dataset.restore for arm in arms if arm.dataset.restore is not None):
+        yield _Kind.PROGRAMS, f"any that the SQL in {PurePath(dump.path).name} starts, which is not examined"
     for program in dict.fromkeys(_programs(arms)):
         yield _Kind.PROGRAMS, shlex.join(program)
     # Each text once, even if many treatments share it.

@@ -12,6 +12,7 @@ from pathlib import PurePath
 from typing import ClassVar
 
 from pgversus.errors import StudyError
+from pgversus.statements.literals import with_literals
 from pgversus.study.metrics import Metric
 from pgversus.text.redaction import holds_secret
 from pgversus.text.sql import without_quoted
@@ -42,6 +43,7 @@ _PAUSE = re.compile(r"^[^\S\n]*\\(?:sleep|shell|setshell)\b|\bpg_sleep", re.MULT
 # pgbench's meta-commands, and functions of the server.
 _BEGIN, _ROLLBACK = re.compile(r"BEGIN", re.IGNORECASE), re.compile(r"ROLLBACK", re.IGNORECASE)
 _ENDS = re.compile(r"COMMIT|END|ROLLBACK|ABORT|PREPARE", re.IGNORECASE)
+ROLLED_BACK = "ROLLBACK;\n"
 _FEWEST_ROLLED_BACK = 3
 # BEGIN, a statement, ROLLBACK.
 VARIABLE_NAME = r"\w+"
@@ -54,6 +56,21 @@ BUILTIN_SCRIPTS = ("tpcb-like", "simple-update", "select-only")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedStatement:
+    """A statement with parameters that a script prepares once in each session, and executes in each transaction."""
+
+    text: str
+    """With $1, $2 and so on."""
+    values: tuple[str | None, ...]
+    """Of $1, $2 and so on; None is NULL."""
+
+    @property
+    def with_values(self) -> str:
+        """The statement with its values in place of the parameters."""
+        return with_literals(self.text, self.values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Script:
     """One script of the mix: a built-in of pgbench, or a file whose text was read once at the start."""
 
@@ -62,6 +79,8 @@ class Script:
     """pgbench's @WEIGHT; None leaves pgbench's default of 1."""
     text: str | None = None
     """The file's content; None for a built-in."""
+    prepared: PreparedStatement | None = None
+    """The only statement of a script that prepares it in its first transaction; None for any other script."""
 
     @property
     def is_builtin(self) -> bool:
@@ -73,6 +92,8 @@ class Script:
         """Whether it sends at most one statement; False if that is not obvious."""
         if self.text is None:
             return self.name == "select-only"
+        if self.prepared is not None:
+            return not self.is_rolled_back
         # A semicolon inside quotes does not end a statement.
         first, *others = without_quoted(self.text).split(";")
         return not any(map(str.strip, others)) and "\\gset" not in first and "\\aset" not in first
@@ -82,6 +103,8 @@ class Script:
         """Whether it is one transaction that is rolled back; False if that is not obvious."""
         if self.text is None:
             return False
+        if self.prepared is not None:
+            return self.text.endswith(ROLLED_BACK)
         statements = [part.strip() for part in without_quoted(self.text).split(";") if part.strip()]
         if len(statements) < _FEWEST_ROLLED_BACK:
             return False

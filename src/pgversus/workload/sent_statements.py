@@ -18,7 +18,7 @@ from pgversus.host.permissions import PRIVATE_DIRECTORY, write_for
 from pgversus.postgres.client import Client
 from pgversus.postgres.session import Target
 from pgversus.records.plans import Statement
-from pgversus.study.workload import PgbenchWorkload, QueryMode, Script
+from pgversus.study.workload import PgbenchWorkload, PreparedStatement, QueryMode, Script
 from pgversus.text.sql import QUOTE, Quotes, without_comments
 from pgversus.workload.pgbench import stderr_text, with_missing_tables
 
@@ -130,6 +130,9 @@ def statements_of(workload: PgbenchWorkload, client: Client, target: Target, scr
     """
     found = []
     for script in workload.scripts:
+        if script.prepared is not None:
+            found.append(_prepared_statement(script.name, script.prepared))
+            continue
         file = _written(script, client, scratch)
         texts = sent_statements(_recorded(script, workload, client, target, file, QueryMode.SIMPLE))
         templates: list[str] = []
@@ -138,6 +141,12 @@ def statements_of(workload: PgbenchWorkload, client: Client, target: Target, scr
         pairs = zip_longest(texts, templates[: len(texts)])
         found += [_statement(script, number, text, template) for number, (text, template) in enumerate(pairs, start=1)]
     return found
+
+
+def _prepared_statement(name: str, prepared: PreparedStatement) -> Statement:
+    return Statement(
+        script=name, number=1, text=prepared.with_values, template=prepared.text, parameters=prepared.values
+    )
 
 
 def _statement(script: Script, number: int, text: str, template: str | None) -> Statement:

@@ -9,7 +9,7 @@ from pgversus.builds.model import Build
 from pgversus.data.snapshot_key import SnapshotKey, has_external_inputs, snapshot_key
 from pgversus.host.files import file_sha256
 from pgversus.postgres.client import Client
-from pgversus.study.dataset import Dataset, SetupFile
+from pgversus.study.dataset import Dataset, Dump, DumpFormat, SetupFile
 from tests.bounded import processor_time
 from tests.builders import MYSELF
 
@@ -32,6 +32,7 @@ def recipe(
     return found
 
 
+DUMP = Dump(path="/s/backup", format=DumpFormat.DATA_DIRECTORY, sha256="4")
 OTHERS = {
     "build": recipe(build=replace(BUILD, sha256="b" * 64)),
     "family": recipe(build=replace(BUILD, origin="wheel")),
@@ -42,6 +43,8 @@ OTHERS = {
     "prepare": recipe(replace(DATASET, prepare=(replace(PREPARE, sha256="3"),))),
     "variables": recipe(replace(DATASET, variables=(("share", "20"),))),
     "loaded": recipe(DATASET.loaded),
+    "dump": recipe(replace(DATASET, restore=DUMP)),
+    "database": recipe(replace(DATASET, restore=replace(DUMP, database="app"))),
     "form": replace(recipe(), form=0),
     "initdb": replace(recipe(), initdb_options=()),
 }
@@ -50,6 +53,7 @@ OTHERS = {
 @pytest.mark.parametrize("other", OTHERS.values(), ids=list(OTHERS))
 def test_the_key_depends_on_every_input(other: SnapshotKey) -> None:
     assert other.key != recipe().key
+    assert OTHERS["dump"].key != OTHERS["database"].key
 
 
 def test_the_key_does_not_depend_on_paths_and_names() -> None:

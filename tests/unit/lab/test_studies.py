@@ -1,5 +1,6 @@
 """Finding a study file, its seed, and the folder of its results."""
 
+import hashlib
 import os
 import tracemalloc
 from pathlib import Path
@@ -12,6 +13,7 @@ from pgversus.lab.studies import StudyFiles, find_study, library, open_study
 from pgversus.statements.collection import Collection
 from pgversus.statements.sources import read_source
 from pgversus.store.writing import Results
+from pgversus.study.dataset import DumpFormat
 from pgversus.study.study import StudyMetadata
 
 TEXT = """
@@ -88,6 +90,22 @@ def test_a_file_counts_once_however_often_it_is_named(tmp_path: Path, monkeypatc
     (tmp_path / "a.sql").write_text("SELECT 1;")
     files = StudyFiles(tmp_path, reads_outside=False)
     assert files.read("a.sql") == files.read("a.sql") == (str(tmp_path / "a.sql"), b"SELECT 1;")
+
+
+def test_a_dump_outside_the_folder_is_not_read_without_consent(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "study.toml").write_text(f'{TEXT}[dataset]\nrestore = "../app.dump"\n')
+    unread = open_study(str(folder))
+    assert unread.has_unread_files
+    assert "reads: ../app.dump" in unread.access.lines
+    (tmp_path / "app.dump").write_bytes(b"PGDMP")
+    whole = open_study(str(folder), reads_outside=True)
+    restore = whole.study.contexts[0].comparison.dataset.restore
+    assert restore is not None
+    assert (restore.format, restore.sha256) == (DumpFormat.CUSTOM, hashlib.sha256(b"PGDMP").hexdigest())
+    (tmp_path / "app.dump").write_bytes(b"PGDMP of another application")
+    assert open_study(str(folder), reads_outside=True).digest != whole.digest
 
 
 def test_a_folder_of_the_same_name_does_not_hide_a_bundled_study(

@@ -52,6 +52,22 @@ def test_a_sort_replaced_by_an_index_is_reported() -> None:
     assert ChangeKind.ADDED in kinds(changed(new, old))
 
 
+def test_a_custom_plan_that_became_generic_is_reported() -> None:
+    custom, generic = (plan(index_scan("t", "t_a", Index_Cond=f"(t.a = {value})")) for value in ("'$1'::text", "$1"))
+    found = difference(custom, generic, parameters=1)
+    assert found.level is PlanLevel.CONDITIONS
+    assert sentences(found)[0] == (
+        "the plan is now generic, regardless of the values of the parameters: it was custom, made for these values"
+    )
+    assert sentences(difference(generic, custom, parameters=1))[0] == (
+        "the plan is now custom, made for these values of the parameters: it was generic"
+    )
+    for parameters in (0, 1):
+        assert ChangeKind.GENERIC not in kinds(difference(generic, generic, parameters=parameters))
+    # The result of a subplan, in a statement without parameters.
+    assert ChangeKind.GENERIC not in kinds(difference(custom, generic))
+
+
 def ordered(kind: str, *keys: str, **more: Any) -> dict[str, Any]:
     return node("Limit", node("Sort", scan("t", kind, **more), Sort_Key=list(keys)))
 

@@ -151,7 +151,7 @@ def test_the_sentences_name_what_needs_attention_and_the_coverage() -> None:
     assert load.startswith("Total execution time on 17.8: +33")
     assert load.endswith("1 statement needs attention (1 slower).")
     assert coverage == (
-        "5 of 6 statements were executed, 90.0 % of the load. "
+        "5 of 6 statements were checked, 90.0 % of the load. "
         "Left out: 1 statement, 10.0 % (no values for its parameters)."
     )
     load, _coverage = study_sentences(check(*SAME, seconds=(90.0, 0.0, 0.0, 0.0)))
@@ -170,7 +170,7 @@ def test_the_planning_of_all_statements_has_a_sentence_of_its_own_and_no_share()
     target, coverage = study_sentences(study)
     assert "Planning time: +25" in target
     assert target.endswith("No statement needs attention.")
-    assert coverage.startswith("4 of 5 statements were executed")
+    assert coverage.startswith("4 of 5 statements were checked")
     (planned,) = (one for one in only(study).findings if one.statement.is_planning)
     assert (planned.finding, planned.share) == (Finding.LIKELY_SLOWER, None)
     (table,) = finding_tables(study, 10)
@@ -187,7 +187,7 @@ def test_without_times_there_are_no_shares() -> None:
     silent = (*executed, replace(left_out, seconds=0.0))
     load, coverage = study_sentences(replace(study, study=replace(study.study, statements=silent)))
     assert load == "17.8 compared with 16.12. No statement needs attention."
-    assert coverage == "4 of 5 statements were executed. Left out: 1 statement (no values for its parameters)."
+    assert coverage == "4 of 5 statements were checked. Left out: 1 statement (no values for its parameters)."
 
 
 def test_the_summary_has_a_row_for_each_statement() -> None:

@@ -10,15 +10,14 @@ from pgversus.study.application import (
     PLANNING,
     confirmation_study,
     contexts_of,
-    pgbench_text,
-    script_text,
+    prepared_texts,
     side_effects_study,
     stored_values,
-    with_statistics,
+    with_literals_in,
     with_values,
 )
 from pgversus.study.comparison import Arm, expand_arms
-from pgversus.study.dataset import Dataset, Statistics
+from pgversus.study.dataset import Dataset
 from pgversus.study.design import Design
 from pgversus.study.servers import parse_server
 from pgversus.study.settings import Setting
@@ -47,36 +46,6 @@ def statements(*texts: str) -> list[RecordedStatement]:
     return collection.statements
 
 
-@pytest.mark.parametrize(
-    ("sql", "text"),
-    [
-        ("SELECT a::int, '12:30', b[1:n] FROM t", "SELECT a::int,  E'12\\x3A30', b[1: n] FROM t"),
-        ("SELECT ':scale', 'it''s :x', ' : '", "SELECT  E'\\x3Ascale',  E'it''s \\x3Ax', ' : '"),
-        ("SELECT E'\\n:a', $$ :b $$, \"c:d\"", "SELECT E'\\n\\x3Aa',  E' \\x3Ab ', \"c:d\""),
-        ("SELECT 1 -- :a\n, 2 /* :b */", "SELECT 1  \n, 2  "),
-        ("SELECT f(a := 1, b => ':')", "SELECT f(a := 1, b => ':')"),
-        ("SELECT '\\:a'", "SELECT  E'\\\\\\x3Aa'"),
-    ],
-)
-def test_pgbench_finds_no_variables_in_a_statement(sql: str, text: str) -> None:
-    assert pgbench_text(sql) == text
-
-
-def test_a_statement_is_executed_with_the_values_of_its_median_execution() -> None:
-    collection = Collection()
-    for value, seconds in (("1", 0.1), ("2", 0.2), ("3", 0.3)):
-        collection.add_execution(
-            Sample(text="SELECT * FROM t WHERE a = $1;", values=(value,), seconds=seconds), has_values=True
-        )
-    (statement,) = collection.statements
-    assert script_text(statement) == "SELECT * FROM t WHERE a = '2';\n"
-
-
-def test_a_statement_that_writes_is_rolled_back() -> None:
-    (statement,) = statements("DELETE FROM t")
-    assert script_text(statement) == "BEGIN;\nDELETE FROM t;\nROLLBACK;\n"
-
-
 def test_each_statement_is_a_context_or_left_out() -> None:
     load = PgbenchWorkload(scripts=(), query_mode=QueryMode.PREPARED)
     arms, factors = arms_of(load, "16.12", "17.8")
@@ -98,6 +67,34 @@ def test_each_statement_is_a_context_or_left_out() -> None:
     assert not again.contexts[0].comparison.design.stopping_rule.looks_once
 
 
+def test_a_statement_of_a_prepared_load_is_prepared_unless_its_server_rejects_it() -> None:
+    collection = Collection()
+    for text in ("SELECT * FROM t WHERE a = $1", "SELECT * FROM u WHERE a = $1"):
+        collection.add_execution(Sample(text=text, values=("5",), seconds=0.1), has_values=True)
+    load = PgbenchWorkload(scripts=(), query_mode=QueryMode.PREPARED)
+    arms, factors = arms_of(load, "16.12", "17.8")
+    contexts, _ = contexts_of(collection.statements, load, arms, factors=factors, design=Design())
+    study = study_of_contexts(contexts)
+    prepared = prepared_texts(study.contexts)
+    assert list(prepared.values()) == ["SELECT * FROM t WHERE a = $1", "SELECT * FROM u WHERE a = $1"]
+    first, second = (loads_of([one.comparison.workload])[0] for one in study.contexts[:2])
+    assert (first.query_mode, first.variables) == (QueryMode.SIMPLE, (("pgversus_new", "1"),))
+    assert first.scripts[0].prepared is not None
+    found = with_literals_in(study, [list(prepared)[1]])
+    assert found.contexts[0] == study.contexts[0]
+    (plain,) = loads_of([found.contexts[1].comparison.workload])
+    assert (plain.query_mode, plain.variables) == (QueryMode.PREPARED, ())
+    assert plain.scripts[0].text == "SELECT * FROM u WHERE a = '5';\n"
+    assert plain.scripts[0].name == second.scripts[0].name
+    # All are planned with their values, and a load without preparation has no parameters.
+    planning = loads_of([study.contexts[2].comparison.workload])[0].scripts[0].text
+    assert planning is not None
+    assert "WHERE a = ''5''" in planning
+    simple = replace(load, query_mode=QueryMode.SIMPLE)
+    contexts, _ = contexts_of(collection.statements, simple, arms, factors=factors, design=Design())
+    assert prepared_texts(contexts) == {}
+
+
 def test_all_statements_are_planned_in_one_script_without_being_executed() -> None:
     load = PgbenchWorkload(scripts=())
     arms, factors = arms_of(load, "16.12", "17.8")
@@ -112,25 +109,6 @@ def test_all_statements_are_planned_in_one_script_without_being_executed() -> No
         "BEGIN EXECUTE 'EXPLAIN (COSTS OFF) DELETE FROM v'; EXCEPTION WHEN OTHERS THEN NULL; END;\n"
         "END\n$plan2$;\n"
     )
-
-
-def test_each_target_is_added_with_other_statistics() -> None:
-    load = PgbenchWorkload(scripts=())
-    arms, _ = arms_of(load, "16.12", "17.8", "18.0")
-    found = with_statistics(arms, [Statistics.NONE])
-    assert [(one.index, one.label) for one in found] == [
-        (0, "16.12"),
-        (1, "17.8"),
-        (2, "17.8 without statistics"),
-        (3, "18.0"),
-        (4, "18.0 without statistics"),
-    ]
-    kinds = [one.dataset.statistics for one in found]
-    assert kinds == [Statistics.ALL, Statistics.ALL, Statistics.NONE, Statistics.ALL, Statistics.NONE]
-    assert len({one.dataset.rows for one in found}) == 1
-    with pytest.raises(StudyError) as caught:
-        with_statistics(arms * 10, [Statistics.NONE, Statistics.KEPT])
-    assert caught.value.slug == "study-too-many-arms"
 
 
 def test_side_effects_are_measured_on_the_target_with_and_without_the_settings() -> None:

@@ -37,6 +37,11 @@ def test_servers_settings_and_sql_need_no_consent() -> None:
     assert (found, found.is_none, found.lines) == (HostAccess(), True, [])
 
 
+def test_a_dump_is_listed_whatever_it_contains() -> None:
+    found = access(f'{SHORT}[dataset]\nrestore = "data/app.dump"\n')
+    assert found.lines == ["runs programs: any that the SQL in app.dump starts, which is not examined"]
+
+
 @pytest.mark.parametrize(
     "name",
     [

@@ -13,7 +13,7 @@ from pgversus.report.markdown import escaped, fenced, paragraph
 from pgversus.report.methodology import build_text, days_text, host_facts
 from pgversus.report.sentences import shortened
 from pgversus.study.comparison import Arm
-from pgversus.study.dataset import Dataset, DumpFormat, SetupFile
+from pgversus.study.dataset import Dataset, Dump, DumpFormat, SetupFile
 from pgversus.text.translation import _, listed
 
 
@@ -182,6 +182,17 @@ def data(answer: StudyAnswer, text_of: TextOf) -> Iterator[str]:
         )
 
 
+def _restoring(dump: Dump) -> list[str]:
+    name = PurePath(dump.path).name
+    if dump.format is DumpFormat.PLAIN:
+        return [shlex.join(["psql", "-f", name])]
+    if dump.format is DumpFormat.DATA_DIRECTORY:
+        made = f"{name}.dump"
+        database = [dump.database] if dump.database else []
+        return [shlex.join(["pg_dump", "-Fd", "-f", made, *database]), shlex.join(["pg_restore", made])]
+    return [shlex.join(["pg_restore", name])]
+
+
 def _dataset(dataset: Dataset, text_of: TextOf, texts: set[str]) -> Iterator[str]:
     """Yield one dataset. texts: hashes of the files shown so far, extended here."""
     if dataset.is_empty:
@@ -189,8 +200,7 @@ def _dataset(dataset: Dataset, text_of: TextOf, texts: set[str]) -> Iterator[str
         return
     commands = []
     if dataset.restore is not None:
-        program = "psql -f" if dataset.restore.format is DumpFormat.PLAIN else "pg_restore"
-        commands.append(f"{program} {shlex.quote(PurePath(dataset.restore.path).name)}")
+        commands += _restoring(dataset.restore)
     if dataset.pgbench_scale is not None:
         commands.append(shlex.join(["pgbench", "-i", "-s", str(dataset.pgbench_scale)]))
     commands += [shlex.join(["psql", "-f", _name(file)]) for file in dataset.setup_files]

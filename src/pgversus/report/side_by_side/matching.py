@@ -91,7 +91,7 @@ def _step_key(step: Step) -> Hashable:
 
 def _dataset_key(arm: Arm) -> Hashable:
     data = arm.dataset
-    dump = None if data.restore is None else data.restore.sha256
+    dump = None if data.restore is None else (data.restore.sha256, data.restore.database)
     return (dump, _scale(arm), _hashes(data.setup_files), _hashes(data.prepare), tuple(sorted(data.variables)))
 
 

@@ -13,6 +13,7 @@ from pgversus.study.file import schema
 from pgversus.study.file.keys import Contents, quantity
 from pgversus.study.file.problems import Problems
 from pgversus.study.study import Study, StudyKind
+from pgversus.study.targets import with_statistics
 from pgversus.study.workload import PgbenchWorkload
 from pgversus.text.units import parse_coverage
 
@@ -37,11 +38,12 @@ def upgrade_check_of(study: Study, table: schema.ApplicationTable, contents: Con
     load = template.workload
     assert isinstance(load, PgbenchWorkload)  # noqa: S101 - the template is a load
     with problems.catch((*_PATH, "statements")):
+        arms, factors = with_statistics(template.arms, template.factors, table.statistics or ())
         contexts, known = contexts_of(
             statements,
             load,
-            template.arms,
-            factors=template.factors,
+            arms,
+            factors=factors,
             design=template.design,
             coverage=DEFAULT_COVERAGE if coverage is None else coverage,
         )

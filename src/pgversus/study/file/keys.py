@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from pgversus.errors import StudyError
-from pgversus.study.dataset import SetupFile, setup_file
+from pgversus.study.dataset import Dump, SetupFile, setup_file
 from pgversus.study.file.document import Path, as_key, shown
 from pgversus.study.file.key_types import Table
 from pgversus.study.file.problems import Problems
@@ -17,11 +17,19 @@ The content is None for a file that exists but must not be read yet; it is treat
 """
 
 
+FindDump = Callable[[str, str | None], Dump]
+"""Maps a path in the study file, and the name of a database or None, to what is restored; StudyError if it cannot be.
+
+The hash is empty for what must not be read yet.
+"""
+
+
 class Contents:
     """Reads files through `read`, and reports unreadable files at every key that names them."""
 
-    def __init__(self, read: ReadFile, problems: Problems) -> None:
+    def __init__(self, read: ReadFile, find_dump: FindDump, problems: Problems) -> None:
         self._read = read
+        self._find_dump = find_dump
         self._problems = problems
         self._known: dict[str, tuple[str, bytes | None]] = {}
 
@@ -49,6 +57,12 @@ class Contents:
         """Return a setup file with the hash of its content; None if it cannot be read."""
         found = self._content(name, path)
         return None if found is None else setup_file(found[0], found[1] or b"")
+
+    def dump(self, name: str, database: str | None, path: Path) -> Dump | None:
+        """Return a dump or data directory; None if it cannot be restored."""
+        with self._problems.catch(path):
+            return self._find_dump(name, database)
+        return None
 
     def unless_unread(self, name: str, path: Path) -> str | None:
         """Return the text of a file; None if it cannot be read or must not be read yet."""

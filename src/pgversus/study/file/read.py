@@ -14,7 +14,7 @@ from pgversus.study.file.contexts import StudyPlan, check_treatment_count, choic
 from pgversus.study.file.description import listed, nearest
 from pgversus.study.file.document import Path, as_toml, find_places, parse_document, shown
 from pgversus.study.file.factors import NameServer, matrix_of
-from pgversus.study.file.keys import Contents, ReadFile, settings_of
+from pgversus.study.file.keys import Contents, FindDump, ReadFile, settings_of
 from pgversus.study.file.matrix import (
     Matrix,
     baseline_level,
@@ -87,6 +87,7 @@ def read_study(
     *,
     name: str,
     read: ReadFile,
+    find_dump: FindDump,
     profile: str | None = None,
     seed: int,
     requested_seed: int | None = None,
@@ -97,6 +98,7 @@ def read_study(
 
     name: name of the file, for messages and for the study.
     read: maps a path in the file to its absolute path and content; every file is read once, now.
+    find_dump: maps a path, and the name of a database, to what is restored.
     profile: None uses `quick` if the file has it.
     seed: used if the file has none.
     requested_seed, budget_s: replace those of the file.
@@ -117,7 +119,7 @@ def read_study(
         problems.bring_up(("profiles", chosen))
     problems.places = replace(places, origins=origins)
     sections = schema.Sections.model_validate(merged)
-    contents = Contents(read, problems)
+    contents = Contents(read, find_dump, problems)
     figures = _figures(sections, contents, problems)
     choices = choices_of(sections.design, problems, seed=seed)
     if requested_seed is not None:

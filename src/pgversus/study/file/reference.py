@@ -163,6 +163,8 @@ given with `--run-as`.
 - A script can be anywhere. pgbench reads a copy that is only accessible to its user.
 - A setup file, or a file in `prepare`, can also be anywhere. psql reads the original if its user can, or else a copy.
   `\\ir` does not work in a copy, so a file that contains `\\ir` is rejected in that case.
+- A dump, a base backup or a data directory can be anywhere. Only a dump in the directory format must be accessible to
+  that user.
 - Files that scripts read themselves (`\\i`, `\\ir`, `\\copy`) must be accessible to that user, including all parent
   directories. `/root` is not. Relative names start from the directory in which pgversus was started, or from `/` if
   that user cannot access it.

@@ -174,12 +174,21 @@ class WorkloadTable(Table):
 
 
 class DatasetTable(Table):
-    """The data loaded into each arm: pgbench's tables, then the files in `setup`, then `sql`.
+    """The data loaded into each arm: `restore`, then pgbench's tables, then the files in `setup`, then `sql`.
 
     A study with one dataset has `[dataset]`; a study with several has `[datasets.NAME]` for each. Paths are relative to
     the study file.
     """
 
+    restore: Text | None = key(
+        "a dump of one database by pg_dump in any of its formats, or a base backup or data directory of one of the "
+        "versions",
+        default="none",
+        example="app.dump",
+    )
+    database: Text | None = key(
+        "the database of a base backup or data directory", default="the only one besides `postgres`", example="app"
+    )
     scale: Count | None = key("scale factor of pgbench's tables (`-i -s`)", default="no such tables", example=10)
     setup: list[Text] | None = key("SQL files that psql runs once on each arm", default="none", example=["tables.sql"])
     sql: Text | None = key(
@@ -229,6 +238,12 @@ class ApplicationTable(Table):
         "files with statements, as for `pgversus statements`: exports of pg_stat_statements, logs, `.sql` files",
         default="none: required",
         example=["statements.csv", "server.csv"],
+    )
+    statistics: list[Literal["none", "kept"]] | None = key(
+        "also check each target with the statistics that it has right after pg_upgrade: `none` (17 and older), or "
+        "`kept` (18 and newer: all but extended ones)",
+        default="only with the statistics that ANALYZE collects",
+        example=["none"],
     )
     coverage: Quantity | None = key(
         "share of the total time that the executed statements have to cover; smaller statements are left out",

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from pgversus.errors import StudyError
-from pgversus.study.dataset import Dataset, SetupFile
+from pgversus.study.dataset import Dataset, Dump, SetupFile
 from pgversus.study.file import schema
 from pgversus.study.file.description import listed, nearest
 from pgversus.study.file.document import Path, as_key, as_toml, shown
@@ -85,11 +85,30 @@ def datasets_of(sections: schema.Sections, contents: Contents, problems: Problem
     for name, (table, path) in tables.items():
         files = [contents.setup(file, (*path, "setup", index)) for index, file in enumerate(table.setup or ())]
         files += [inline_setup(name, table.sql)] if table.sql is not None else []
-        known = tuple(file for file in files if file is not None)
         result[name] = Dataset(
-            pgbench_scale=table.scale, setup_files=known, full_statistics=bool(table.full_statistics)
+            restore=_restored(table, contents, path, problems),
+            pgbench_scale=table.scale,
+            setup_files=tuple(file for file in files if file is not None),
+            full_statistics=bool(table.full_statistics),
         )
     return result
+
+
+def _restored(table: schema.DatasetTable, contents: Contents, path: Path, problems: Problems) -> Dump | None:
+    if table.restore is not None:
+        return contents.dump(table.restore, table.database, (*path, "restore"))
+    if table.database is not None:
+        problems.add(
+            (*path, "database"),
+            StudyError(
+                "a database without anything to restore",
+                slug="study-idle-database",
+                found="no key restore",
+                expected="restore, with the base backup or data directory that has this database",
+                to_do='restore = "backup"',
+            ),
+        )
+    return None
 
 
 def loads_of(sections: schema.Sections, problems: Problems) -> dict[str, NamedLoad]:

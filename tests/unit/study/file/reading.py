@@ -1,6 +1,7 @@
 """Reading study files in tests, without files on disk."""
 
 from pgversus.errors import StudyError, StudyFileError
+from pgversus.study.dataset import Dump, DumpFormat
 from pgversus.study.file.read import read_study
 from pgversus.study.study import Study
 from pgversus.study.workload import PgbenchWorkload
@@ -23,6 +24,13 @@ def read_file(path: str) -> tuple[str, bytes]:
     return f"/studies/{path}", b"SELECT '\xe9';" if path.startswith("latin") else f"SELECT '{path}';".encode()
 
 
+def find_dump(path: str, database: str | None) -> Dump:
+    """`missing*` is missing."""
+    if path.startswith("missing"):
+        raise StudyError("no dump", slug="study-no-dump", found=path, expected="a dump", to_do="pg_dump")
+    return Dump(path=f"/studies/{path}", format=DumpFormat.CUSTOM, sha256="0" * 64, database=database or "")
+
+
 def study(
     text: str, *, profile: str | None = None, requested_seed: int | None = None, budget_s: float | None = None
 ) -> Study:
@@ -30,6 +38,7 @@ def study(
         text,
         name="planner.toml",
         read=read_file,
+        find_dump=find_dump,
         profile=profile,
         seed=SEED,
         requested_seed=requested_seed,

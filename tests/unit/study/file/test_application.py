@@ -4,9 +4,11 @@ import pytest
 
 from pgversus.errors import StudyFileError
 from pgversus.study.application import PLANNING
+from pgversus.study.dataset import Statistics
 from pgversus.study.file.read import read_study
 from pgversus.study.study import Study, StudyKind
-from pgversus.study.workload import PgbenchWorkload, QueryMode
+from pgversus.study.workload import PgbenchWorkload, PreparedStatement
+from tests.unit.study.file.reading import find_dump
 
 FILE = """\
 title = "A shop"
@@ -34,7 +36,7 @@ def study(text: str, *, unread: str = "") -> Study:
     def read(path: str) -> tuple[str, bytes | None]:
         return f"/studies/{path}", None if path == unread else CONTENTS[path].encode()
 
-    return read_study(text, name="shop.toml", read=read, seed=7)
+    return read_study(text, name="shop.toml", read=read, find_dump=find_dump, seed=7)
 
 
 def problem(text: str) -> str:
@@ -53,9 +55,16 @@ def test_each_statement_is_a_comparison() -> None:
     assert [arm.label for arm in comparison.arms] == ["15", "18"]
     assert [str(setting) for setting in comparison.arms[0].settings] == ["work_mem=8MB"]
     assert isinstance(comparison.workload, PgbenchWorkload)
-    assert comparison.workload.query_mode is QueryMode.PREPARED
-    assert comparison.workload.scripts[0].text == "SELECT * FROM t WHERE a = '7';\n"
+    (script,) = comparison.workload.scripts
+    assert script.prepared == PreparedStatement(text="SELECT * FROM t WHERE a = $1", values=("7",))
     assert found.budget_s == 120.0
+
+
+def test_targets_are_also_checked_without_statistics() -> None:
+    found = study(FILE.replace("[dataset]", 'statistics = ["none"]\n[dataset]')).contexts[0].comparison
+    assert [arm.label for arm in found.arms] == ["15", "18", "18 without statistics"]
+    assert [arm.dataset.statistics for arm in found.arms] == [Statistics.ALL, Statistics.ALL, Statistics.NONE]
+    assert found.factors == ("server", "statistics")
 
 
 def test_an_unread_file_leaves_the_statements_out() -> None:

@@ -3,7 +3,7 @@ import pytest
 from pgversus.errors import ExitCode, StudyError, StudyFileError
 from pgversus.study.file.read import read_study
 from pgversus.study.servers import ServerName
-from tests.unit.study.file.reading import SHORT, problem, problems, read_file, study
+from tests.unit.study.file.reading import SHORT, find_dump, problem, problems, read_file, study
 
 TWO_LOADS = "[loads.c1]\n[loads.c24]\nclients = 24\n"
 MATRIX = SHORT.replace("[workload]", 'jit = ["on", "off"]\n[workload]') + TWO_LOADS
@@ -513,7 +513,7 @@ def test_an_error_from_name_server_keeps_its_slug_and_gets_a_place() -> None:
         raise StudyError("no", slug="study-unknown-server", found=text)
 
     with pytest.raises(StudyFileError) as caught:
-        read_study(SHORT, name="x.toml", read=read_file, seed=1, name_server=name_server)
+        read_study(SHORT, name="x.toml", read=read_file, find_dump=find_dump, seed=1, name_server=name_server)
     assert [(one.slug, one.where) for one in caught.value.problems] == [
         ("study-unknown-server", "x.toml, line 3, [factors] server, item 1"),
         ("study-unknown-server", "x.toml, line 3, [factors] server, item 2"),
@@ -543,6 +543,6 @@ def test_an_error_from_reading_files_keeps_its_remedy() -> None:
         raise StudyError("outside", slug="study-no-file", found=path, expected="inside", to_do="move it")
 
     with pytest.raises(StudyFileError) as caught:
-        read_study(SHORT, name="x.toml", read=read, seed=1)
+        read_study(SHORT, name="x.toml", read=read, find_dump=find_dump, seed=1)
     (found,) = caught.value.problems
     assert (found.what, found.to_do, found.where) == ("outside", "move it", "x.toml, line 5, [workload] script")

@@ -9,7 +9,7 @@ from pgversus.study.file.read import read_study
 from pgversus.study.metrics import Metric
 from pgversus.study.servers import RunningServer, ServerName, parse_server
 from pgversus.study.workload import PgbenchWorkload, QueryMode, Script
-from tests.unit.study.file.reading import SEED, SHORT, first_load, labels, problem, read_file, study
+from tests.unit.study.file.reading import SEED, SHORT, find_dump, first_load, labels, problem, read_file, study
 
 
 def test_a_short_file_uses_the_defaults_of_compare() -> None:
@@ -309,12 +309,21 @@ def test_a_row_may_name_a_factor_with_one_level() -> None:
     assert labels(SHORT + rows) == [("", ["16.12", "17.8"])]
 
 
+def test_a_dataset_is_restored_from_a_dump_or_a_base_backup() -> None:
+    found = study(f'{SHORT}[dataset]\nrestore = "backup"\ndatabase = "app"\nsql = "SELECT 1;"\n')
+    dataset = found.contexts[0].comparison.dataset
+    assert dataset.restore == find_dump("backup", "app")
+    assert problem(f'{SHORT}[dataset]\nrestore = "missing"\n').slug == "study-no-dump"
+    idle = problem(f'{SHORT}[dataset]\ndatabase = "app"\n')
+    assert (idle.slug, idle.where) == ("study-idle-database", "planner.toml, line 7, [dataset] database")
+
+
 def test_server_labels_come_from_the_caller_without_passwords() -> None:
     def name_server(text: str) -> tuple[str, ServerName]:
         return (text if "/" not in text else "host/db"), parse_server(text)
 
     text = SHORT.replace('"17.8"', '"postgresql://me:secret@host/db", "postgresql://you:secret@host/db"')
-    found = read_study(text, name="x.toml", read=read_file, seed=1, name_server=name_server)
+    found = read_study(text, name="x.toml", read=read_file, find_dump=find_dump, seed=1, name_server=name_server)
     arms = found.contexts[0].comparison.arms
     assert [arm.label for arm in arms] == ["16.12", "host/db", "host/db (2)"]
     assert arms[1].server == RunningServer(uri="postgresql://me:secret@host/db")
@@ -329,7 +338,7 @@ def test_each_file_is_read_once() -> None:
 
     workloads = '[workloads.a]\nscript = "q.sql"\n[workloads.b]\nscript = "q.sql"\n[workloads.c]\nscript = "r.sql"\n'
     text = SHORT.replace('[workload]\nscript = "query.sql"\n', workloads)
-    read_study(text, name="x.toml", read=reading, seed=1)
+    read_study(text, name="x.toml", read=reading, find_dump=find_dump, seed=1)
     assert read == ["q.sql", "r.sql"]
 
 

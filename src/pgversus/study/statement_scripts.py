@@ -1,0 +1,127 @@
+"""pgbench scripts that execute statements of an application with given values, or plan them."""
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import count
+
+from pgversus.statements.literals import literal, parameters_in, with_literals
+from pgversus.statements.statement import NO_VALUES, RecordedStatement, Sample, StatementKind
+from pgversus.study.workload import ROLLED_BACK, PreparedStatement, QueryMode, Script
+from pgversus.text.redaction import code_without_secrets
+from pgversus.text.sql import quoted_parts, without_comments
+
+SCRIPT = ".sql"
+"""What follows the name of a statement in that of its script."""
+IS_NEW = "pgversus_new"
+"""The variable that is 1 until a session has prepared its statement."""
+_PREPARED = "pgversus_statement"
+_BEGIN = "BEGIN;\n"
+_VARIABLE = re.compile(r"(?<!:):(?=\w)")
+"""What pgbench would read as a variable; a cast has two colons."""
+
+
+def script_of(statement: RecordedStatement, name: str, mode: QueryMode) -> Script:
+    """Return the script that executes a statement with values of the application; one that writes is rolled back.
+
+    Until its values are chosen, its text stands for the script. mode: with which the application sends it.
+    """
+    if statement.obstacle == NO_VALUES:
+        return Script(name=f"{name}{SCRIPT}", text=statement.text)
+    sample = _typical(statement.samples) or Sample(text=statement.text)
+    if mode is QueryMode.PREPARED and parameters_in(sample.text) and not _has_secrets(sample):
+        return _preparing(sample, statement.kind, name)
+    return script_of_sample(sample, statement.kind, name)
+
+
+def script_of_sample(sample: Sample, kind: StatementKind, name: str) -> Script:
+    """Return the script that executes a statement with these values in its text."""
+    sql = _bare(pgbench_text(with_literals(sample.text, sample.values)))
+    return Script(name=f"{name}{SCRIPT}", text=_transaction(sql, kind))
+
+
+def _preparing(sample: Sample, kind: StatementKind, name: str) -> Script:
+    """Return the script that prepares a statement once in each session and then executes it with these values.
+
+    SQL's PREPARE instead of a mode of pgbench: it keeps the numbers of the parameters, and passes NULL and any text.
+    """
+    text = _bare(without_comments(sample.text, " "))
+    prepared = PreparedStatement(text=text, values=sample.values[: parameters_in(text)])
+    values = pgbench_text(", ".join(map(literal, prepared.values)))
+    once = f"PREPARE {_PREPARED} AS {pgbench_text(prepared.text)};\n\\set {IS_NEW} 0\n"
+    always = _transaction(f"EXECUTE {_PREPARED} ({values})", kind)
+    return Script(name=f"{name}{SCRIPT}", text=f"\\if :{IS_NEW}\n{once}\\endif\n{always}", prepared=prepared)
+
+
+def _has_secrets(sample: Sample) -> bool:
+    """Return whether a value is a secret, which can be hidden only in a text that says what it is."""
+    text = with_literals(sample.text, sample.values)
+    return code_without_secrets(text) != text
+
+
+def with_literals_instead(script: Script) -> Script:
+    """Return the script of a prepared statement with the values in its text. script: with a prepared statement."""
+    assert script.prepared is not None  # noqa: S101 - required
+    kind = StatementKind.WRITES if script.is_rolled_back else StatementKind.READS
+    sample = Sample(text=script.prepared.text, values=script.prepared.values)
+    return script_of_sample(sample, kind, script.name.removesuffix(SCRIPT))
+
+
+def planning_script(scripts: Iterable[Script], name: str) -> Script:
+    """Return the script that plans the statements of these scripts without executing them.
+
+    An error in one of them, which its own script reports, does not keep the others from being planned.
+    """
+    explained = [literal(f"EXPLAIN (COSTS OFF) {_executed(script)}") for script in scripts]
+    blocks = [f"BEGIN EXECUTE {text}; EXCEPTION WHEN OTHERS THEN NULL; END;\n" for text in explained]
+    body = "".join(["BEGIN\n", *blocks, "END\n"])
+    quote = next(text for number in count(1) if (text := f"$plan{number}$") not in body)
+    return Script(name=f"{name}{SCRIPT}", text=f"DO {quote}\n{body}{quote};\n")
+
+
+def _executed(script: Script) -> str:
+    """Return the statement that a script executes, with its values."""
+    if script.prepared is not None:
+        return _bare(pgbench_text(script.prepared.with_values))
+    return (script.text or "").removeprefix(_BEGIN).removesuffix(ROLLED_BACK).removesuffix(";\n")
+
+
+def _typical(samples: Sequence[Sample]) -> Sample | None:
+    """Return the median execution."""
+    return samples[(len(samples) - 1) // 2] if samples else None
+
+
+def _bare(sql: str) -> str:
+    """Return a statement without the semicolon and the space around it."""
+    return sql.strip().rstrip("; \n\t")
+
+
+def _transaction(sql: str, kind: StatementKind) -> str:
+    return f"{_BEGIN}{sql};\n{ROLLED_BACK}" if kind is StatementKind.WRITES else f"{sql};\n"
+
+
+def pgbench_text(sql: str) -> str:
+    """Return SQL of the same meaning in which pgbench finds no variables: it looks for them even inside of strings."""
+    pieces, done = [], 0
+    for begin, end in quoted_parts(sql):
+        pieces += [_VARIABLE.sub(": ", sql[done:begin]), _quoted_text(sql[begin:end])]
+        done = end
+    return "".join([*pieces, _VARIABLE.sub(": ", sql[done:])])
+
+
+def _quoted_text(part: str) -> str:
+    """Return a string, a quoted name or a comment without a colon that begins a variable of pgbench."""
+    if part.startswith(("--", "/*")):
+        return " "
+    if not _VARIABLE.search(part):
+        return part
+    if part[0] in "eE":
+        return _VARIABLE.sub(r"\\x3A", part)
+    if part.startswith("$"):
+        tag = part[: part.index("$", 1) + 1]
+        return _escape_string(part[len(tag) : -len(tag)])
+    return _escape_string(part[1:-1].replace("''", "'")) if part.startswith("'") else part
+
+
+def _escape_string(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace("'", "''")
+    return " E'" + re.sub(_VARIABLE, r"\\x3A", escaped) + "'"
