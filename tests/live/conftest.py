@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,6 +34,7 @@ from pgversus.postgres.cluster import make_cluster
 from pgversus.postgres.server import Server
 from pgversus.study.build_options import USUAL_MANNER
 from pgversus.study.servers import parse_server
+from tests.live.preloaded import run_preloaded
 
 _ENOUGH_BYTES = 6 << 30
 _SNAPSHOTS = "PGVERSUS_TESTS_SNAPSHOTS"
@@ -47,6 +48,8 @@ def scratch() -> Path:
 
 
 PROGRAM = Path(sys.executable).with_name("pgversus")
+INSTALLED = (str(PROGRAM),)
+_TIMEOUT_S = 500
 EXAMPLES = Path(__file__).parents[2] / "examples"
 QUICK = ("--blocks", "2", "--window", "50ms", "--windows", "4")
 """The shortest comparison that still runs all of its parts."""
@@ -121,7 +124,7 @@ class CommandLine:
     environment: dict[str, str] = field(default_factory=dict)
     umask: int = -1
     """umask of started programs; that of the tests if negative."""
-    program: tuple[str, ...] = (str(PROGRAM),)
+    program: tuple[str, ...] = INSTALLED
 
     @property
     def runs(self) -> Path:
@@ -147,9 +150,25 @@ class CommandLine:
         )
 
     def run(self, *arguments: str, **variables: str) -> Ended:
+        if self.program == INSTALLED:
+            return self._run_preloaded(arguments, variables)
         process = self.start(*arguments, environment=variables)
-        stdout, stderr = process.communicate(timeout=500)
+        stdout, stderr = process.communicate(timeout=_TIMEOUT_S)
         return Ended(process.returncode, stdout, stderr)
+
+    def _run_preloaded(self, arguments: Sequence[str], variables: Mapping[str, str]) -> Ended:
+        with tempfile.TemporaryDirectory(prefix="pgversus-output-") as name:
+            outputs = Path(name, "stdout"), Path(name, "stderr")
+            code = run_preloaded(
+                arguments,
+                directory=self.directory,
+                environment={**self.environment, **variables},
+                umask=self.umask,
+                outputs=outputs,
+                timeout_s=_TIMEOUT_S,
+            )
+            stdout, stderr = (path.read_text() for path in outputs)
+        return Ended(code, stdout, stderr)
 
     def compare(self, *arguments: str) -> Ended:
         return self.run("compare", *arguments, "--json", "--results", str(self.directory / "results"))
