@@ -19,7 +19,14 @@ from pgversus.lab.resume import is_same_question
 from pgversus.stats.confidence import DIFFERENT
 from pgversus.store.folder import FollowUp, follow_up_folder, holds_results
 from pgversus.store.reading import read_results
-from pgversus.study.counterfactual import MOST_BLOCKS, PlanRestoration, counterfactual_study
+from pgversus.study.comparison import BASELINE
+from pgversus.study.counterfactual import (
+    ARMS,
+    MOST_BLOCKS,
+    PlanRestoration,
+    counterfactual_study,
+    rounds_of_three,
+)
 from pgversus.study.design import FIRST_LOOK, Design, StopReason
 from pgversus.study.study import Context, Study
 from pgversus.text.translation import N_
@@ -71,10 +78,37 @@ class _Wanted:
         return replace(design, rounds=round(fmean(known))) if known else design
 
     def study(self, blocks: int, rounds: int | None = None) -> Study:
-        """Return the study that measures it in `blocks` blocks. rounds: of each block; None for as many as before."""
+        """Return the study that measures it in `blocks` blocks. rounds: of each block; None for as many as possible."""
         return counterfactual_study(
-            self.of, self.context, self.design, self.contender, self.restoration, blocks=blocks, rounds=rounds
+            self.of,
+            self.context,
+            self.design,
+            self.contender,
+            self.restoration,
+            blocks=blocks,
+            rounds=self._rounds if rounds is None else rounds,
         )
+
+    @property
+    def _rounds(self) -> int:
+        """The rounds with which a block takes no longer than one of the comparison.
+
+        There is one more start, and the old plan is assumed to be as slow as the baseline. The time of a block that is
+        not that of its windows is the same for each arm.
+        """
+        blocks = [block for block in self.answer.blocks if block.has(BASELINE, self.contender)]
+        trials = [(block, trial) for block in blocks for trial in block.trials.values() if trial.window_count]
+        if not trials:
+            return rounds_of_three(self.design.rounds)
+        of_a_round = {
+            arm: fmean(trial.seconds / (trial.window_count or 1) for _, trial in trials if trial.arm == arm)
+            for arm in (BASELINE, self.contender)
+        }
+        whole_s = fmean(block.wall_s for block in blocks)
+        windows_s = fmean(math.fsum(trial.seconds for trial in block.trials.values()) for block in blocks)
+        beside_s = (whole_s - windows_s) / fmean(len(block.trials) for block in blocks)
+        fitting = (whole_s - ARMS * beside_s) / (2 * of_a_round[BASELINE] + of_a_round[self.contender])
+        return rounds_of_three(self.design.rounds, most=fitting)
 
     def matching_study(self, stored: Design) -> Study | None:
         """Return the study with the blocks and rounds of stored results; None if those are not fixed."""

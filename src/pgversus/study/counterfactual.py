@@ -4,6 +4,7 @@ Three arms run under the same load: the contender with the old plans, the baseli
 first and the third differ only in their plans, the first and the second in everything except their plans.
 """
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import PurePath
@@ -46,13 +47,11 @@ def counterfactual_study(
     restoration: PlanRestoration,
     *,
     blocks: int,
-    rounds: int | None = None,
+    rounds: int,
 ) -> Study:
     """Return the study of one context with three arms: contender, baseline, and contender with the baseline's plans.
 
-    design: the design that was run, with fitted windows, whose length is kept.
-    rounds: rounds per block; None means a third fewer than in the design, so that a block of three arms takes about as
-    long as a block of two.
+    design: the design that was run, with fitted windows, whose length is kept. rounds: of each block.
     """
     comparison = context.comparison
     old, new = comparison.baseline, comparison.arms[contender]
@@ -80,7 +79,7 @@ def counterfactual_study(
             fixed_blocks=blocks,
             precision=None,
             window_is_given=True,
-            rounds=_rounds(design.rounds) if rounds is None else rounds,
+            rounds=rounds,
             rounds_are_given=True,
         ),
         cache=comparison.cache,
@@ -112,6 +111,12 @@ def settings_together(found: Iterable[tuple[tuple[str, str], ...]]) -> tuple[Set
     return tuple(Setting(name=name, value=value) for name, value in together.items())
 
 
-def _rounds(before: int) -> int:
-    """Return an even number, so that each round has its mirror, or one round in random order for a single quad."""
-    return 2 * round(before * _ARMS_BEFORE / ARMS / 2) if before > _ROUNDS_OF_QUAD else 1
+def rounds_of_three(before: int, *, most: float = math.inf) -> int:
+    """Return the rounds of a block of three arms that takes no longer than a block of two with `before` rounds.
+
+    It is an even number, so that each round has its mirror, or one round in random order for a single quad. most: the
+    number that is known to take as long.
+    """
+    if before <= _ROUNDS_OF_QUAD:
+        return 1
+    return max(2, 2 * min(round(before * _ARMS_BEFORE / ARMS / 2), math.floor(min(most, before) / 2)))

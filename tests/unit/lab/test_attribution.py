@@ -1,6 +1,6 @@
 """Attributions are measured for decided contenders whose changed plans can be restored."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from pgversus.lab.attribution import attribute
 from pgversus.lab.resume import without_secrets
 from pgversus.records.plans import Candidate, CapturedPlans, OverrideReason, PlanOverride
 from pgversus.records.preparation import ArmFacts, Preparation
+from pgversus.records.trials import Block
 from pgversus.store.folder import FILE_NAME, NOT_ATTRIBUTED, FollowUp, follow_up_folder, holds_results, move_away
 from pgversus.store.reading import read_results
 from pgversus.store.writing import Results
@@ -41,8 +42,11 @@ def study(contexts: int = 1, workload: PgbenchWorkload = WORKLOAD) -> Study:
     return Study(name="s", title="t", question="q", contexts=found, seed=7, budget_s=600.0)
 
 
-def measured(folder: Path, of: Study, effects: list[float], plans: CapturedPlans) -> None:
-    """Results of a study with these speed ratios of the contenders; a block takes 10 seconds."""
+def measured(folder: Path, of: Study, effects: list[float], plans: CapturedPlans, blocks: Sequence[Block] = ()) -> None:
+    """Results of a study with these speed ratios of the contenders; a block takes 10 seconds.
+
+    blocks: instead of those with these ratios.
+    """
     facts = {"host": {"cpus": 2}, "client": {"version": "18.6", "origin": "made up"}, "budget_s": of.budget_s}
     results = Results.begin(folder, of.fact, of.contexts, {**facts, "ended": "decided"})
     for context, effect in zip(of.contexts, effects, strict=True):
@@ -56,7 +60,9 @@ def measured(folder: Path, of: Study, effects: list[float], plans: CapturedPlans
             plans=plans,
         )
         results.add_preparation(context.number, found, None)
-        for number in range(1, 9):
+        for block in blocks:
+            results.add_block(context.number, block)
+        for number in () if blocks else range(1, 9):
             rates = [1000.0 + number, *(effect * 1000.0 + arm for arm in range(1, len(requested.arms)))]
             results.add_block(context.number, rate_block(number, *rates)._replace(wall_s=10.0))
     results.close()
@@ -114,6 +120,32 @@ def test_nothing_is_measured_without_a_restorable_plan(tmp_path: Path, plans: Ca
     measuring = Measuring()
     assert attribute(study(), tmp_path, measuring, Progress()) == {}
     assert measuring.requested == []
+
+
+@pytest.mark.parametrize(("wall_s", "rounds"), [(1.25, 4), (1.3, 4), (2.5, 2), (60.0, 2)])
+def test_blocks_take_no_longer_than_those_of_the_comparison(tmp_path: Path, wall_s: float, rounds: int) -> None:
+    """8 windows of 0.125 s of the baseline and of 0.025 s of the contender; the rest of the time is for starts."""
+    requested = study()
+    (context,) = requested.contexts
+    design = replace(context.comparison.design, rounds=8)
+    context = replace(context, comparison=replace(context.comparison, design=design))
+    requested = replace(requested, contexts=(context,))
+    blocks = [
+        block._replace(
+            wall_s=wall_s,
+            trials={
+                arm: trial._replace(seconds=(1.0, 0.2)[arm], window_count=8, transactions=(100, 40)[arm])
+                for arm, trial in block.trials.items()
+            },
+        )
+        for block in (rate_block(number, 100.0 + number, 200.0) for number in range(1, 9))
+    ]
+    measured(tmp_path, requested, [2.0], plans_of(OLD, NEW, undone_by=OFF), blocks)
+    measuring = Measuring()
+    attribute(requested, tmp_path, measuring, Progress())
+    (one,) = measuring.requested
+    found = one.contexts[0].comparison.design
+    assert (found.rounds, found.fixed_blocks) == (rounds, 8)
 
 
 def test_too_little_time_for_enough_blocks_is_reported(tmp_path: Path) -> None:

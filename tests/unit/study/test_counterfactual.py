@@ -10,6 +10,7 @@ from pgversus.study.counterfactual import (
     OLD_PLANS,
     PlanRestoration,
     counterfactual_study,
+    rounds_of_three,
     settings_together,
 )
 from pgversus.study.design import Design
@@ -31,7 +32,9 @@ def study(*settings: Setting) -> Study:
 
 def requested_study(restoration: PlanRestoration, *settings: Setting, fitted: Design = FITTED) -> Study:
     whole = study(*settings)
-    return counterfactual_study(whole, whole.contexts[0], fitted, 2, restoration, blocks=8)
+    return counterfactual_study(
+        whole, whole.contexts[0], fitted, 2, restoration, blocks=8, rounds=rounds_of_three(fitted.rounds)
+    )
 
 
 def test_the_contender_with_old_plans_is_compared_with_both_arms() -> None:
@@ -45,6 +48,14 @@ def test_the_contender_with_old_plans_is_compared_with_both_arms() -> None:
     assert context.levels == (("load", "c4"),)
     assert context.comparison.factors == ("server", "enable_hashjoin", "jit")
     assert (found.verdicts, found.published) == (2, None)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "most", "of_three_arms"),
+    [(8, 100.0, 6), (8, 5.9, 4), (8, 3.9, 2), (8, -1.0, 2), (2, 0.0, 1), (50, 7, 6)],
+)
+def test_blocks_have_fewer_rounds_where_starts_take_long(rounds: int, most: float, of_three_arms: int) -> None:
+    assert rounds_of_three(rounds, most=most) == of_three_arms
 
 
 @pytest.mark.parametrize(("rounds", "of_three_arms"), [(50, 34), (8, 6), (6, 4), (4, 2), (2, 1), (1, 1)])
