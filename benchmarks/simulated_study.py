@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from benchmarks.simulated_host import HOSTS, SimulatedHost, SimulatedSite
 from pgversus.engine.context_state import ContextState
+from pgversus.engine.hosts import ThisHost
 from pgversus.engine.progress import Progress
 from pgversus.engine.scheduler import run_contexts
 from pgversus.stats.analysis import bounds_of, interim_result
@@ -103,10 +104,9 @@ def finished_context(
     state = ContextState(Context(number=1, levels=(), comparison=comparison), len(ratios) + others)
     run_contexts(
         [state],
-        SimulatedSite(machine),
+        ThisHost(SimulatedSite(machine), machine.clock, Progress()),
         seed=seed,
         budget_s=NEVER_S,
-        clock=machine.clock,
         progress=Progress(),
         keep=lambda _course, _block: None,
         keep_preparation=lambda _course: None,

@@ -13,9 +13,8 @@ from functools import partial
 
 import numpy as np
 
-from pgversus.engine.context_state import ContextState
 from pgversus.engine.progress import Progress
-from pgversus.engine.testbed import Clock, Testbed, TrialFailedError, TrialRunner
+from pgversus.engine.testbed import BlockOrder, Clock, Testbed, TrialFailedError, TrialRunner
 from pgversus.records.trials import (
     NOTHING_FINISHED,
     Block,
@@ -83,8 +82,8 @@ def _shuffled(rng: np.random.Generator, arms: Sequence[int]) -> tuple[int, ...]:
 
 
 def run_start(
-    states: Sequence[ContextState], testbed: Testbed, clock: Clock, progress: Progress, left_s: float
-) -> Generator[tuple[ContextState, Block], None, None]:
+    orders: Sequence[BlockOrder], testbed: Testbed, clock: Clock, progress: Progress, left_s: float
+) -> Generator[tuple[BlockOrder, Block], None, None]:
     """Start every arm and yield a block of each context, as soon as it is measured.
 
     There are fewer blocks if a load fails or writes, since it may have killed a server or changed the data of others,
@@ -97,12 +96,12 @@ def run_start(
     """
     began = clock()
     paid_s = 0.0
-    start = _SharedStart(testbed.trial_runner(states[0].context), clock)
-    waiting = list(states)
+    start = _SharedStart(testbed.trial_runner(orders[0].context), clock)
+    waiting = list(orders)
     try:
         while waiting:
-            state = waiting.pop(0)
-            attempt = _Attempt(state, testbed, start, progress)
+            order = waiting.pop(0)
+            attempt = _Attempt(order, testbed, start, progress)
             load_began, starts_s = clock(), start.seconds
             attempt.run()
             load_s = clock() - load_began - (start.seconds - starts_s)
@@ -110,12 +109,12 @@ def run_start(
             remaining_s = left_s - (clock() - began)
             waiting = [one for one in waiting if one.fits_into(remaining_s)] if block.is_harmless else []
             if waiting:
-                wall_s = load_s + start.seconds / len(states)
+                wall_s = load_s + start.seconds / len(orders)
             else:
                 start.stop_all()
                 wall_s = clock() - began - paid_s
             paid_s += wall_s
-            yield state, block._replace(wall_s=wall_s)
+            yield order, block._replace(wall_s=wall_s)
     finally:
         start.stop_all()
 
@@ -159,14 +158,14 @@ _MOST_ATTEMPTS = 4
 class _Attempt:
     """A block of a context while it runs: its measurements, and the arms that have failed in it."""
 
-    def __init__(self, state: ContextState, testbed: Testbed, start: _SharedStart, progress: Progress) -> None:
-        design = state.comparison.design
+    def __init__(self, order: BlockOrder, testbed: Testbed, start: _SharedStart, progress: Progress) -> None:
+        design = order.design
         # The context number comes last: numpy pads with zeros, so a single comparison needs none.
-        rng = np.random.default_rng([design.seed, state.next_number, state.context.number - 1])
-        self.state = state
-        self._schedule = block_schedule(rng, [BASELINE, *state.open_arms], state.forecast.next_rounds)
+        rng = np.random.default_rng([design.seed, order.number, order.context.number - 1])
+        self._order = order
+        self._schedule = block_schedule(rng, order.arms, order.rounds)
         self._testbed = testbed
-        self._trial_runner = testbed.trial_runner(state.context)
+        self._trial_runner = testbed.trial_runner(order.context)
         self._shared_start = start
         self._progress = progress
         self._design = design
@@ -176,7 +175,6 @@ class _Attempt:
         self._failures: list[FailedTrial] = []
         self._repeated_rounds = 0
         self._discarded: list[DiscardedWindow] = []
-        self._may_repeat_at_all = state.may_repeat
 
     @property
     def _load_has_failed(self) -> bool:
@@ -224,7 +222,7 @@ class _Attempt:
             for arm in trials.keys() - {BASELINE}:
                 trials[arm] = trials[arm]._replace(ratio_error=ratio_error(trials[BASELINE], trials[arm]))
         return Block(
-            number=self.state.next_number,
+            number=self._order.number,
             trials=trials,
             failures=tuple(failures),
             repeated_rounds=self._repeated_rounds,
@@ -270,7 +268,7 @@ class _Attempt:
     def _may_repeat(self, windows: Mapping[int, Sequence[Window]], attempts: int) -> bool:
         if self._load_has_failed:
             return False
-        if self._may_repeat_at_all and self._repeated_rounds < self._design.most_repeats:
+        if self._order.may_repeat and self._repeated_rounds < self._design.most_repeats:
             return True
         is_short = self._design.window_kind is not WindowKind.RUN
         lacks_result = any(not sum(window.transactions for window in one) for one in windows.values())
@@ -297,11 +295,11 @@ class _Attempt:
     def _name(self, arm: int, number: int, attempt: int) -> str:
         """Return the name of a session: `context-1-block-002-arm-0-round-03`, with `-repeated-1` for a repetition."""
         repeated = f"-repeated-{attempt - 1}" if attempt > 1 else ""
-        block = f"context-{self.state.context.number}-block-{self.state.next_number:03d}"
+        block = f"context-{self._order.context.number}-block-{self._order.number:03d}"
         return f"{block}-arm-{arm}-round-{number:02d}{repeated}"
 
     def _announce(self, arm: int, phase: Phase, number: int = 0) -> None:
-        self._progress.step(self.state.context, self.state.next_number, arm, phase, number)
+        self._progress.step(self._order.context, self._order.number, arm, phase, number)
 
     def _active_arms(self, arms: Iterable[int]) -> Iterator[int]:
         """Yield the arms that take part when their turn comes."""
@@ -311,7 +309,7 @@ class _Attempt:
     def _failing(self, arm: int, phase: Phase) -> Iterator[None]:
         """Make a failure inside a failed trial of this arm, unless the testbed ends the run for it."""
         try:
-            with self._testbed.failures(self.state.context, arm):
+            with self._testbed.failures(self._order.context, arm):
                 yield
         except TrialFailedError as error:
             self._failures.append(FailedTrial(arm=arm, phase=phase, message=str(error)))

@@ -10,6 +10,7 @@ from itertools import takewhile
 
 from pgversus.engine.forecast import Forecast
 from pgversus.engine.progress import Look
+from pgversus.engine.testbed import BlockOrder
 from pgversus.records.preparation import Preparation
 from pgversus.records.trials import Block
 from pgversus.stats.analysis import InterimResult, interim_result
@@ -109,9 +110,36 @@ class ContextState:
             )
         return self._forecast
 
+    @property
+    def most_more_blocks(self) -> int:
+        """The number of further blocks that it can need at most, 1 or more while it has not ended.
+
+        Blocks that fail are replaced by others, one by one.
+        """
+        return max(1, self.rule.last_look - self.fewest_ratios)
+
+    def order(self, number: int) -> BlockOrder:
+        """Return one of its next blocks. number: next_number, or more if others are being measured."""
+        return BlockOrder(
+            context=self.context,
+            design=self.comparison.design,
+            number=number,
+            arms=(BASELINE, *self.open_arms),
+            rounds=self.forecast.next_rounds,
+            may_repeat=self.may_repeat,
+            seconds=self._next_s,
+        )
+
     def fits_into(self, left_s: float) -> bool:
         """Return whether its next block would end within the remaining budget; the first only needs some left."""
-        return self.is_fixed or left_s > (self.forecast.seconds_per_block if self.blocks else 0.0)
+        return self._next_s is None or left_s > self._next_s
+
+    @property
+    def _next_s(self) -> float | None:
+        """The expected time of its next block, 0 before the first; None if no budget ends it."""
+        if self.is_fixed:
+            return None
+        return self.forecast.seconds_per_block if self.blocks else 0.0
 
     def begin(self, preparation: Preparation) -> None:
         """Set the preparation: its arms are ready and its design is final."""

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Protocol
 
 from pgversus.records.preparation import Preparation
 from pgversus.records.trials import Window
+from pgversus.study.design import Design
 from pgversus.study.study import Context
 
 Clock = Callable[[], float]
@@ -18,6 +20,28 @@ class TrialFailedError(Exception):
 
 class TrialHungError(TrialFailedError):
     """A load was ended because it took far too long."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockOrder:
+    """A block to be measured, as plain data, so that any host can measure it."""
+
+    context: Context
+    design: Design
+    """With fitted windows."""
+    number: int
+    """From 1 in each context, including failed blocks."""
+    arms: tuple[int, ...]
+    """The arms that take part, beginning with the baseline."""
+    rounds: int
+    may_repeat: bool
+    """Whether repeating disturbed rounds can help."""
+    seconds: float | None
+    """Expected wall time, 0 if unknown; None if no budget ends it."""
+
+    def fits_into(self, left_s: float) -> bool:
+        """Return whether it would end within the remaining budget; if its time is unknown, some of it must be left."""
+        return self.seconds is None or left_s > self.seconds
 
 
 class TrialRunner(Protocol):

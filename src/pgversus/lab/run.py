@@ -17,6 +17,7 @@ from pgversus.answers.plans import PlansAnswer, compared
 from pgversus.answers.read import state_so_far
 from pgversus.data.cache_quota import free_up
 from pgversus.engine.context_state import ContextState
+from pgversus.engine.hosts import ThisHost
 from pgversus.engine.progress import Progress
 from pgversus.engine.scheduler import run_parts
 from pgversus.host.counters import OtherLoad
@@ -82,11 +83,10 @@ def measure(
         states = _states(study, earlier)
         stopped = run_parts(
             _parts(study, states),
-            testbed,
+            ThisHost(testbed, time.monotonic, shared.progress),
             begin_part=partial(_begin_part, testbed=testbed, cache=shared.resources.cache, progress=shared.progress),
             seed=study.seed,
             budget_s=study.budget_s,
-            clock=time.monotonic,
             progress=shared.progress,
             keep=writer.keep,
             keep_preparation=writer.keep_preparation,

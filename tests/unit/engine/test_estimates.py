@@ -4,7 +4,7 @@ import pytest
 
 from pgversus.engine.context_state import ContextState
 from pgversus.engine.progress import Look, Progress, TimeEstimate
-from pgversus.engine.scheduler import time_estimate
+from pgversus.engine.time_left import time_estimate
 from pgversus.stats.confidence import Verdict
 from pgversus.study.design import Design, StopReason
 from pgversus.study.metrics import Metric

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from pgversus.engine.context_state import MOST_FAILURES_IN_A_ROW, ContextState
+from pgversus.engine.hosts import ThisHost
 from pgversus.engine.progress import Look, Progress, TimeEstimate
 from pgversus.engine.scheduler import run_contexts, run_parts
 from pgversus.engine.testbed import TrialFailedError
@@ -132,6 +133,8 @@ class PretendedSite:
     groups: list[int] = field(default_factory=list)
     """The number of contexts that were prepared on each start for first loads."""
     is_preparing: bool = False
+    given: list[Preparation | None] = field(default_factory=list)
+    """The known preparations, in order."""
 
     @contextmanager
     def preparing(self) -> Iterator[None]:
@@ -144,11 +147,13 @@ class PretendedSite:
             self.groups.append(len(self.prepared) - before)
 
     def prepare(self, context: Context, known: Preparation | None) -> Preparation:
-        del known
         assert self.is_preparing
+        self.given.append(known)
         self.prepared.append(context.number)
         if context.number in self.unpreparable:
             raise self.error
+        if known is not None:
+            return known
         design = context.comparison.design
         return Preparation(design=design, arms=(), differences=(), writes=False, connect_allowance_s=0)
 
@@ -229,6 +234,10 @@ def study(contexts: int, arms: int = 2, **design: object) -> list[ContextState]:
     ]
 
 
+def here(testbed: PretendedSite, progress: Progress | None = None) -> ThisHost:
+    return ThisHost(testbed, testbed.host.clock, progress or Progress())
+
+
 def run_all(
     states: list[ContextState],
     testbed: PretendedSite,
@@ -239,10 +248,9 @@ def run_all(
     finished = [] if kept is None else kept
     return run_contexts(
         states,
-        testbed,
+        here(testbed),
         seed=3,
         budget_s=budget_s,
-        clock=testbed.host.clock,
         progress=Progress(),
         keep=lambda state, block: finished.append((state.context.number, block)),
         keep_preparation=lambda _course: None,
@@ -405,13 +413,13 @@ def test_short_windows_are_announced_once_in_a_block_whichever_arm_has_failed_be
 
     host = Pretended(dict.fromkeys(range(4), 100.0))
     host.fails = lambda what, arm, _block: (what, arm) == ("warm-up", failing)
+    watching = Watching()
     run_contexts(
         study(1, 4, fixed_blocks=4, window_kind=WindowKind.SLICE),
-        PretendedSite(host),
+        here(PretendedSite(host), watching),
         seed=3,
         budget_s=1e6,
-        clock=host.clock,
-        progress=Watching(),
+        progress=watching,
         keep=lambda _state, _block: None,
         keep_preparation=lambda _state: None,
     )
@@ -452,13 +460,13 @@ def test_a_budget_without_hope_is_reported_once_soon_after_six_blocks(
     host = Pretended({0: tps, 1: tps})
     requested = comparison(metric=metric, margin=margin, budget_s=budget_s)
     state = ContextState(Context(number=1, levels=(), comparison=requested), 1)
+    watching = Watching()
     run_contexts(
         [state],
-        PretendedSite(host),
+        here(PretendedSite(host), watching),
         seed=3,
         budget_s=budget_s,
-        clock=host.clock,
-        progress=Watching(),
+        progress=watching,
         keep=lambda _state, _block: None,
         keep_preparation=lambda _state: None,
     )
@@ -655,13 +663,13 @@ def test_the_remaining_time_is_limited_by_the_remaining_budget_of_all_contexts()
             reported.extend(look.seconds_left or 0.0 for look in looks.values() if block.number >= 4)
 
     host = Pretended({0: 100.0, 1: 100.0})
+    watching = Watching()
     run_contexts(
         study(3, margin=0.0001, max_blocks=100, budget_s=200.0),
-        PretendedSite(host),
+        here(PretendedSite(host), watching),
         seed=3,
         budget_s=200.0,
-        clock=host.clock,
-        progress=Watching(),
+        progress=watching,
         keep=lambda _course, _block: None,
         keep_preparation=lambda _course: None,
     )
@@ -755,10 +763,9 @@ def test_only_permanent_failures_are_stored(
     kept: list[int] = []
     run_contexts(
         states,
-        testbed,
+        here(testbed),
         seed=3,
         budget_s=1e6,
-        clock=testbed.host.clock,
         progress=Progress(),
         keep=lambda _course, _block: None,
         keep_preparation=lambda state: kept.append(state.context.number),
@@ -778,10 +785,9 @@ def test_an_interrupt_while_storing_the_first_preparation_leaves_nothing_to_show
     with pytest.raises(KeyboardInterrupt):
         run_contexts(
             study(contexts),
-            testbed,
+            here(testbed),
             seed=3,
             budget_s=1e6,
-            clock=testbed.host.clock,
             progress=Progress(),
             keep=lambda _course, _block: None,
             keep_preparation=interrupted,
@@ -941,14 +947,14 @@ def test_observers_learn_of_earlier_blocks_and_then_of_the_progress_of_the_study
     run_all(earlier, PretendedSite(Pretended({0: 100.0, 1: 120.0})))
     states[0].resume_from(earlier[0].preparation, None, earlier[0].blocks)
     host = Pretended({0: 100.0, 1: 120.0})
+    watching = Watching()
     run_parts(
         [states[:2], states[2:]],
-        PretendedSite(host),
+        here(PretendedSite(host), watching),
         begin_part=lambda _: None,
         seed=3,
         budget_s=1e6,
-        clock=host.clock,
-        progress=Watching(),
+        progress=watching,
         keep=lambda _course, _block: None,
         keep_preparation=lambda _course: None,
     )

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgversus.engine.context_state import ContextState
+from pgversus.engine.hosts import ThisHost
 from pgversus.engine.progress import Progress
 from pgversus.engine.scheduler import run_contexts
 from pgversus.errors import StudyFileError
@@ -126,10 +127,9 @@ def check_runs(requested: Study, testbed: Written) -> int:
 
     run_contexts(
         states,
-        testbed,
+        ThisHost(testbed, testbed.clock, Progress()),
         seed=requested.seed,
         budget_s=1e9,
-        clock=testbed.clock,
         progress=Progress(),
         keep=keep,
         keep_preparation=lambda _course: None,

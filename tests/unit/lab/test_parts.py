@@ -11,7 +11,7 @@ from pgversus.records.preparation import Preparation
 from pgversus.records.trials import Block
 from pgversus.study.design import StopReason
 from pgversus.study.study import Context
-from tests.unit.engine.test_scheduler import Pretended, PretendedSite, study
+from tests.unit.engine.test_scheduler import Pretended, PretendedSite, here, study
 
 BLOCK_S = 12.0
 # 2 starts, 2 warm-ups and 8 windows of one simulated second each.
@@ -35,11 +35,10 @@ class Run:
 
         return run_parts(
             parts,
-            self.testbed,
+            here(self.testbed),
             begin_part=begin,
             seed=3,
             budget_s=budget_s,
-            clock=self.testbed.host.clock,
             progress=Progress(),
             keep=keep,
             keep_preparation=lambda _course: None,

@@ -1,0 +1,161 @@
+"""The hosts that prepare and measure the contexts of a study, one task at a time each: usually this one alone.
+
+A host is told what to do, then says what it has done, event by event. So the same schedule serves this host, whose
+tasks run inside next_event(), and many hosts that work at the same time.
+"""
+
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Protocol
+
+from pgversus.engine.block_runner import run_start
+from pgversus.engine.progress import Progress
+from pgversus.engine.testbed import BlockOrder, Clock, Testbed
+from pgversus.errors import DatasetError, PgversusError, ServerError, StudyError, WorkloadError
+from pgversus.records.preparation import Preparation
+from pgversus.records.trials import Block
+from pgversus.study.study import Context
+
+THIS_HOST = "this host"
+_PREPARED_TOGETHER = 8
+# Contexts on the same servers. More would save little, and delay the first block.
+
+KnownContext = tuple[Context, Preparation | None]
+"""A context, and its preparation by an earlier run or another host."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A host can measure a context from now on, or has found why it cannot."""
+
+    host: str
+    context: int
+    """Its number."""
+    found: Preparation | PgversusError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """A host has measured a block, which is stored before anything else is done with it."""
+
+    host: str
+    context: int
+    block: Block
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """A host has finished its task."""
+
+    host: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lost:
+    """A host does not finish its task, and what it had prepared is lost."""
+
+    host: str
+
+
+Event = Prepared | Measured | Finished | Lost
+
+
+class Hosts(Protocol):
+    """The hosts of a study."""
+
+    def free(self) -> Sequence[str]:
+        """Return the names of the hosts that have no task now, in order of preference."""
+
+    def prepare(self, host: str, contexts: Sequence[KnownContext]) -> None:
+        """Let a free host prepare the first of these contexts, and some of the others if they share its starts."""
+
+    def measure(self, host: str, orders: Sequence[BlockOrder], left_s: float) -> None:
+        """Let a free host measure blocks of contexts that it has prepared, on one start. left_s: of the budget."""
+
+    def next_event(self) -> Event:
+        """Return the next event of any task. Raise PgversusError if no host can go on."""
+
+    def can_share_start(self, one: Context, other: Context) -> bool:
+        """Return whether both contexts can be measured on one start of the same servers without harm to either."""
+
+    def abandon(self) -> None:
+        """End all tasks; what they have not reported is lost. Never fails."""
+
+
+class ThisHost:
+    """The only host of a study that no fleet measures: its tasks run in this process, step by step."""
+
+    def __init__(self, testbed: Testbed, clock: Clock, progress: Progress) -> None:
+        self._testbed = testbed
+        self._clock = clock
+        self._progress = progress
+        self._task: Generator[Event, None, None] | None = None
+
+    def free(self) -> Sequence[str]:
+        """Return this host unless it has a task."""
+        return () if self._task is not None else (THIS_HOST,)
+
+    def prepare(self, host: str, contexts: Sequence[KnownContext]) -> None:
+        """Prepare contexts on the next events."""
+        self._task = prepare_together(self._testbed, contexts, host)
+
+    def measure(self, host: str, orders: Sequence[BlockOrder], left_s: float) -> None:
+        """Measure blocks on the next events."""
+        self._task = measure_together(self._testbed, orders, self._clock, self._progress, left_s, host)
+
+    def next_event(self) -> Event:
+        """Run the task until its next event; raise HostError if this host failed."""
+        assert self._task is not None  # noqa: S101 - events are only awaited while there is a task
+        event = next(self._task, None)
+        if event is None:
+            self._task = None
+            return Finished(host=THIS_HOST)
+        return event
+
+    def can_share_start(self, one: Context, other: Context) -> bool:
+        """Return what the testbed knows."""
+        return self._testbed.can_share_start(one, other)
+
+    def abandon(self) -> None:
+        """Stop the servers of the task."""
+        if self._task is not None:
+            self._task.close()
+            self._task = None
+
+
+def prepare_together(testbed: Testbed, contexts: Sequence[KnownContext], host: str) -> Generator[Event, None, None]:
+    """Yield the preparations of the first context, and of the next ones that share its starts, up to a limit.
+
+    A context that cannot be prepared does not stop the others. HostError if the host failed.
+    """
+    with testbed.preparing():
+        for context, known in _together(testbed, contexts):
+            found: Preparation | PgversusError
+            try:
+                found = testbed.prepare(context, known)
+            except (DatasetError, ServerError, StudyError, WorkloadError) as error:
+                found = error
+            yield Prepared(host=host, context=context.number, found=found)
+
+
+def _together(testbed: Testbed, contexts: Sequence[KnownContext]) -> Iterator[KnownContext]:
+    first, *others = contexts
+    yield first
+    number = 1
+    for other in others:
+        if number == _PREPARED_TOGETHER:
+            return
+        # Asked when the first is prepared: it may be known now that it writes.
+        if testbed.can_share_start(first[0], other[0]):
+            number += 1
+            yield other
+
+
+def measure_together(
+    testbed: Testbed, orders: Sequence[BlockOrder], clock: Clock, progress: Progress, left_s: float, host: str
+) -> Generator[Event, None, None]:
+    """Yield the blocks of one start; see run_start()."""
+    with closing(run_start(orders, testbed, clock, progress, left_s)) as finished:
+        for order, block in finished:
+            yield Measured(host=host, context=order.context.number, block=block)
