@@ -11,7 +11,7 @@ BUILT_FOR_TESTS := 17 17+blocksize=32
 # Long tests run in `make test-all` only, which clears this.
 SHORT := and not long
 
-.PHONY: help demo check docs test test-all test-quick test-unit test-live test-parallel test-measures test-builds built-for-tests test-browser tools fuzz dist format lint types imports bench-calibration bench-habits bench-noise bench-real-noise bench-bias bench-drivers bench-writes bench-operations bench-identical bench-upgrade-checks bench-statements bench-looks bench-study bench-copies bench-builds bench-quotients bench-plans bench-faults bench catalogs clean
+.PHONY: help demo check docs test test-all test-quick test-unit test-live test-parallel test-measures test-builds built-for-tests test-browser tools fuzz dist format lint types imports bench-calibration bench-habits bench-noise bench-real-noise bench-bias bench-drivers bench-writes bench-operations bench-identical bench-upgrade-checks bench-statements bench-looks bench-study bench-copies bench-builds bench-quotients bench-plans bench-faults bench-fleet bench-fleet-rates bench catalogs clean
 
 help: ## show this menu
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name text; do \
@@ -142,6 +142,12 @@ bench-plans: .venv/.installed-dev ## compare two plans of 1,000 nodes (2 s)
 
 bench-faults: .venv/.installed-dev ## inject kills, full disks, pauses and other faults into runs on live servers (1 to 2 h)
 	$(BIN)/python -m tests.faults
+
+bench-fleet: .venv/.installed-dev ## simulate a fleet: its time, and what it costs the driver (a minute)
+	$(BIN)/python -m benchmarks.fleet
+
+bench-fleet-rates: .venv/.installed-dev ## simulate the error rates of verdicts over hosts that differ (10 min)
+	$(BIN)/python -m benchmarks.fleet_rates
 
 bench: .venv/.installed-dev ## measure the speed of pgversus itself: start-up, log parsing, looks
 	$(BIN)/python -m benchmarks.own_speed

@@ -8,7 +8,7 @@ start. The host reports only the windows in which other guests took processors, 
 
 import math
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -320,6 +320,9 @@ class SimulatedSite:
 
     def __init__(self, machine: SimulatedHost) -> None:
         self._machine = machine
+
+    def begin_part(self, contexts: Sequence[Context]) -> None:
+        """Do nothing: there are no data."""
 
     def prepare(self, context: Context, known: Preparation | None) -> Preparation:
         """Return the design unchanged: there is nothing to load or to try."""

@@ -16,6 +16,7 @@ from pgversus.lab.consent import opened_with_consent
 from pgversus.lab.resume import EarlierResults
 from pgversus.lab.run import RunOptions, run_study
 from pgversus.lab.studies import open_study
+from pgversus.lab.study_host import HostOptions, open_study_host
 from pgversus.postgres.client import client_at, fixed_client
 from pgversus.report.tidy_tables import arrow_table, trial_table, verdict_table
 from pgversus.report.verdicts import VerdictOn, verdict_on
@@ -117,17 +118,19 @@ def run(
     manner = requested_manner(opened.study.build_manner, build_profile, build_system)
     configured = replace(opened.study, build_manner=manner)
     user = server_user(run_as)
-    options = RunOptions(
+    host_options = HostOptions(
         user=user,
         client=fixed_client(user) if pgbench is None else client_at(Path(pgbench), user),
+        sample_plans=sample_plans,
+        check_rows=check_rows,
+    )
+    options = RunOptions(
         results=opened.results,
         earlier=EarlierResults.MOVE_AWAY if new else EarlierResults.RESUME,
         keep_logs=keep_logs,
         plans=plans,
-        sample_plans=sample_plans,
-        check_rows=check_rows,
     )
-    run_study(configured, options, progress or Progress())
+    run_study(configured, options, partial(open_study_host, options=host_options), progress or Progress())
     return load_results(opened.results)
 
 

@@ -4,8 +4,11 @@ A message has four parts: what happened, where, what was found and what was expe
 The class determines the exit code, the slug identifies the case. Nothing here prints: `cli` shows each error once.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from enum import IntEnum
+from functools import partial
+from typing import Self
 
 
 class ExitCode(IntEnum):
@@ -38,6 +41,10 @@ class PgversusError(Exception):
     def summary(self) -> str:
         """What happened, where, and what was found."""
         return f"{self.what} ({self.where}): {self.found}"
+
+    def __reduce__(self) -> tuple[Callable[[], Self], tuple[()]]:
+        """Return how another process makes this error again; by default it would get no named fields."""
+        return partial(type(self), **{field.name: getattr(self, field.name) for field in fields(self)}), ()
 
     def __str__(self) -> str:
         """Return all non-empty parts, one a line, so that a traceback in a notebook shows the whole message."""

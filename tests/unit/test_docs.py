@@ -56,7 +56,7 @@ EVERYDAY = frozenset(
             "unreadable",
             "until",
         ),
-        "watch",
+        *("finished", "joined", "lost", "this", "warning", "watch"),
     }
 )
 """Words in the names of classes that need no explanation."""

@@ -33,6 +33,7 @@ _SEVERITIES = {
     Severity.GRAVE: frozenset(
         {
             "not-resumed",
+            "hosts-disagree",
             OTHER_ROWS,
             OTHER_ORDER,
             "mixed-builds",

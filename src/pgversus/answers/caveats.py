@@ -10,7 +10,10 @@ from pgversus.answers.plans import rows_by_statement
 from pgversus.records.plans import CapturedPlans
 from pgversus.records.preparation import RUNNING_SERVER, ArmFacts, Difference, Preparation
 from pgversus.records.trials import Block
+from pgversus.stats.analysis import ContenderResult
+from pgversus.stats.confidence import FARTHEST, Verdict, judge
 from pgversus.stats.effects import Samples
+from pgversus.stats.hosts import hosts_agree
 from pgversus.study.comparison import BASELINE, CacheState, Comparison
 from pgversus.study.counters import ROWS_WRITTEN
 from pgversus.study.design import StopReason
@@ -56,16 +59,19 @@ def caveats(
     failure: str | None = None,
     plans: CapturedPlans | None = None,
     shows_percentiles: bool = True,
+    results: Sequence[ContenderResult] = (),
 ) -> tuple[Caveat, ...]:
     """Return every reason to trust this comparison less, the gravest first.
 
     cpus: processors available to the host. failure: why the last run could not continue this context.
     plans: as captured; None if they were not. shows_percentiles: whether the answer has percentiles of latencies.
+    results: of all contenders; empty if no fleet has measured.
     """
     facts, differences, blocks = preparation.arms, preparation.differences, samples.blocks
     measured = [measured_of(arm, blocks, one.block_bytes) for arm, one in zip(comparison.arms, facts, strict=True)]
     found = (
         *_not_resumed(failure),
+        *(host_caveats(comparison, results) if results else ()),
         *_mixed_builds(comparison, facts, differences),
         *_untested_majors(comparison, facts),
         *plan_caveats(comparison, plans, preparation.not_explained),
@@ -84,6 +90,22 @@ def caveats(
         *_interrupted(stopped),
     )
     return tuple(sorted(found, key=lambda caveat: caveat.rank))
+
+
+def host_caveats(comparison: Comparison, results: Sequence[ContenderResult]) -> Iterator[Caveat]:
+    """Yield the ratio of each contender on each host of a fleet, as a grave caveat if the hosts do not agree."""
+    for arm, result in zip(comparison.contenders, results, strict=True):
+        if result.hosts:
+            known = [one for one in result.hosts if abs(one.log_ratio.point) < FARTHEST]
+            ratios = [(one.host, math.exp(one.log_ratio.point)) for one in known]
+            metric = comparison.design.metric
+            shown = {"metric": metric, "hosts": ratios}
+            margin = comparison.design.log_margin
+            of_all = judge(result.interval, metric, margin)
+            if of_all is not Verdict.UNDECIDED and not hosts_agree(of_all, result.hosts, metric, margin):
+                yield between("hosts-disagree", comparison, arm, **shown)
+            else:
+                yield between("many-hosts", comparison, arm, **shown)
 
 
 def _few_processors(comparison: Comparison) -> Iterator[Caveat]:

@@ -137,18 +137,19 @@ def _answer(
     budget_s = preparation.design.budget_s if facts.budget_s is None else facts.budget_s
     state = state_so_far(one.context, one, study.verdicts, budget_s)
     stopped = state.stopped or facts.ended
+    analysis = analyze(
+        state.samples,
+        state.comparison,
+        state.rule,
+        frozenset(state.invalid),
+        state.interim_results,
+        block_bytes=[facts.block_bytes for facts in preparation.arms],
+    )
     return Answer(
         context=one.context,
         comparison=state.comparison,
         arms=preparation.arms,
-        analysis=analyze(
-            state.samples,
-            state.comparison,
-            state.rule,
-            frozenset(state.invalid),
-            state.interim_results,
-            block_bytes=[facts.block_bytes for facts in preparation.arms],
-        ),
+        analysis=analysis,
         rule=state.rule,
         caveats=caveats(
             state.comparison,
@@ -159,6 +160,7 @@ def _answer(
             failure=failure,
             plans=one.plans() if one.is_checked else None,
             shows_percentiles=study.kind is not StudyKind.UPGRADE_CHECK,
+            results=analysis.results,
         ),
         differences=preparation.differences,
         stopped=stopped,

@@ -13,6 +13,7 @@ report.py              pgversus report: one result, two side by side, an article
 plans.py               pgversus plans
 upgrade_check.py       pgversus upgrade-check: the statements of an application on newer versions
 statements.py          pgversus statements
+fleet.py               pgversus fleet: its certificates, scheduler and workers; --fleet
 demo.py                pgversus demo: a first comparison
 studies.py             pgversus studies: the bundled studies
 servers.py             pgversus servers

@@ -2,9 +2,11 @@
 
 import sys
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pgversus.cli.fleet import open_on_fleet
 from pgversus.cli.options import with_requested_manner
 from pgversus.cli.output import Rendered, rendered, write_answer
 from pgversus.errors import ExitCode
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from pgversus.answers.answer import StudyAnswer
     from pgversus.answers.known_findings import KnownFindings
     from pgversus.lab.resume import EarlierResults
+    from pgversus.lab.run import OpenStudy
     from pgversus.study.host_access import HostAccess
     from pgversus.study.study import Study
 
@@ -26,28 +29,38 @@ def measure(study: "Study", options: Mapping[str, Any], results: Path, *, earlie
     from pgversus.answers.read import read_answer  # noqa: PLC0415
     from pgversus.cli.command import command_typed  # noqa: PLC0415
     from pgversus.cli.progress import TerminalProgress  # noqa: PLC0415
-    from pgversus.host.identity import server_user  # noqa: PLC0415
     from pgversus.lab.run import RunOptions, run_study  # noqa: PLC0415
-    from pgversus.postgres.client import client_at, fixed_client  # noqa: PLC0415
     from pgversus.report.console import SafeConsole  # noqa: PLC0415
 
-    user = server_user(options["run_as"])
+    open_it = open_on_fleet(options) if options.get("fleet") else _open_here(options)
     run_options = RunOptions(
-        user=user,
-        client=client_at(Path(options["pgbench_path"]), user) if options["pgbench_path"] else fixed_client(user),
         results=results,
         keep_logs=options["keep_logs"],
         earlier=earlier,
         plans=not options["no_plans"],
-        check_rows=options["check_rows"],
-        sample_plans=options["sample_plans"],
         command=command_typed(sys.argv[1:]),
     )
     with TerminalProgress(SafeConsole(stderr=True), language=options["language"]) as progress:
-        run_study(with_requested_manner(study, options), run_options, progress)
+        run_study(with_requested_manner(study, options), run_options, open_it, progress)
     answer = read_answer(results)
     _show(answer, options)
     return int(exit_code(answer, options["fail_on"], known=options.get("known")))
+
+
+def _open_here(options: Mapping[str, Any]) -> "OpenStudy":
+    """Return what opens a study on this host."""
+    from pgversus.host.identity import server_user  # noqa: PLC0415 - not for `--help`
+    from pgversus.lab.study_host import HostOptions, open_study_host  # noqa: PLC0415 - the same
+    from pgversus.postgres.client import client_at, fixed_client  # noqa: PLC0415 - the same
+
+    user = server_user(options["run_as"])
+    chosen = HostOptions(
+        user=user,
+        client=client_at(Path(options["pgbench_path"]), user) if options["pgbench_path"] else fixed_client(user),
+        check_rows=options["check_rows"],
+        sample_plans=options["sample_plans"],
+    )
+    return partial(open_study_host, options=chosen)
 
 
 def show_dry_run(

@@ -16,6 +16,7 @@ import click
 from pgversus.cli.cache import cache
 from pgversus.cli.compare import compare
 from pgversus.cli.demo import demo
+from pgversus.cli.fleet import fleet
 from pgversus.cli.hints import hint
 from pgversus.cli.output import detach, make_streams_safe, write_error
 from pgversus.cli.plans import plans
@@ -81,6 +82,7 @@ for command in (
     servers,
     cache,
     demo,
+    fleet,
 ):
     pgversus.add_command(command)
 

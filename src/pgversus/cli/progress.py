@@ -123,6 +123,8 @@ class TerminalProgress(Progress):
         self._comparisons: dict[int, Comparison] = {}
         self._fetching = ""
         self._built: dict[str, int] = {}
+        self._hosts: dict[str, tuple[str, float]] = {}
+        # What each host of a fleet does, and since when.
 
     def __enter__(self) -> Self:
         if self._is_live:
@@ -131,6 +133,7 @@ class TerminalProgress(Progress):
 
     def __exit__(self, *_unused: object) -> None:
         self._now, self._time_estimate, self._rows = "", None, VerdictRows()
+        self._hosts.clear()
         self._region.stop()
 
     def say(self, line: str) -> None:
@@ -162,6 +165,15 @@ class TerminalProgress(Progress):
         self._phase = None
         with use_language(self._language):
             self._show(_(sentence, **values), _EVERY_S_UNMEASURED)
+
+    def host(self, name: str, sentence: str, /, **values: object) -> None:
+        """Show the host in the region; nothing in a pipe."""
+        if not sentence:
+            self._hosts.pop(name, None)
+            return
+        with use_language(self._language):
+            self._hosts[name] = _(sentence, **values), self._clock()
+            self._show("", _EVERY_S)
 
     def resumed(self, context: Context, comparison: Comparison, looks: Mapping[int, Look]) -> None:
         """Show the interim verdicts of an earlier run in the table; nothing in a pipe."""
@@ -250,11 +262,23 @@ class TerminalProgress(Progress):
             now = [[(self._now, "bold")]] if self._now else []
             if self._attributed:
                 now.insert(0, [(self._attributed, "")])
+            now += self._host_rows()
             ending = [[(words, "dim")] for words in self._ending(width)]
             # One line is reserved for permanent output.
             room = height - 1 - len(now) - len(ending)
             lines = [*now, *self._table(width, room), *ending]
             return [line_of(pieces, width, self._spell) for pieces in lines[: max(1, height - 1)]]
+
+    def _host_rows(self) -> list[list[Piece]]:
+        """Return a line for each host of a fleet: its name, what it does, and for how long."""
+        widest = max(map(cell_len, self._hosts), default=0)
+        return [
+            [
+                (f"{name}{' ' * (widest - cell_len(name))}  ", "bold"),
+                (f"{words}  {duration(self._clock() - since)}", ""),
+            ]
+            for name, (words, since) in sorted(self._hosts.items())[:_MOST_ROWS]
+        ]
 
     def _ending(self, width: int) -> list[str]:
         """Return the progress of the study; if it is too wide, only its end with the remaining time."""

@@ -9,6 +9,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from pgversus.cli.answer import measure, show_dry_run
+from pgversus.cli.fleet import check_fleet_options
 from pgversus.cli.options import (
     ANSWER_GROUP,
     PROGRAMS_GROUP,
@@ -34,6 +35,7 @@ def complete_study(context: click.Context, parameter: click.Parameter, typed: st
 
 _GROUPS = {
     "Study": ("profile", "budget", "seed", "trust", "new", "results", "dry_run", "ask_servers"),
+    "Fleet": ("fleet", "certificates"),
     **ANSWER_GROUP,
     **PROGRAMS_GROUP,
 }
@@ -58,6 +60,10 @@ _GROUPS = {
 @click.option(
     "--results", type=click.Path(), metavar="DIR", help="Results folder.  [default: pgversus-results/STUDY-PROFILE]"
 )
+@click.option(
+    "--fleet", metavar="ADDRESS", help="Measure on the hosts of a fleet with this scheduler; see pgversus fleet."
+)
+@click.option("--certificates", type=click.Path(), metavar="DIR", help="Folder with the certificates of this host.")
 @shared_options
 def run(**options: Any) -> int:
     """Run the STUDY: a TOML file, a folder with a study.toml in it, or the name of a bundled study.
@@ -70,6 +76,7 @@ def run(**options: Any) -> int:
     pgversus run my-study.toml --budget 2h --dry-run
     """  # noqa: D301 - \b is the marker of click for lines that must not be joined
     check_options(options)
+    check_fleet_options(options)
     # Imported here: `pgversus --help` does not need numpy.
     from pgversus.lab.consent import has_consent, opened_with_consent  # noqa: PLC0415
     from pgversus.lab.resume import EarlierResults  # noqa: PLC0415

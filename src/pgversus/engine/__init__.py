@@ -1,6 +1,7 @@
 """Blocks, looks and stopping. Arms are numbers; servers, clock and progress are injected.
 
 testbed.py        protocols of what the engine drives
+events.py         what hosts report
 hosts.py          the hosts that measure, one task at a time each
 context_state.py  the state of one context
 forecast.py       the blocks that a context still needs

@@ -5,13 +5,15 @@ taken in the order of their numbers, so that a look never depends on which host 
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 import numpy as np
 
 from pgversus.engine.context_state import ContextState
-from pgversus.engine.hosts import Hosts, KnownContext, Measured, Prepared
+from pgversus.engine.events import BlockMeasured, ContextPrepared, HostJoined, HostLost, TaskFinished
+from pgversus.engine.hosts import Hosts, KnownContext
 from pgversus.engine.testbed import BlockOrder
 from pgversus.records.preparation import Preparation
 from pgversus.records.trials import Block
@@ -19,6 +21,8 @@ from pgversus.study.comparison import BASELINE
 
 # Separate from the random streams of the blocks, [seed, number of the block, number of the context - 1].
 _TURNS, _TOGETHER = 1, 2
+_PREPARED_TOGETHER = 8
+# Contexts on the same servers. More would save little, and delay the first block.
 
 
 @dataclass(slots=True)
@@ -29,6 +33,8 @@ class _Task:
     """The known preparations of the contexts that it may prepare, by number."""
     orders: dict[int, BlockOrder] = field(default_factory=dict)
     """Blocks that it has not reported, by the number of their context."""
+    measures: bool = False
+    """Whether it is to measure blocks."""
 
 
 class Assignments:
@@ -50,23 +56,26 @@ class Assignments:
         return any(self._ready.values())
 
     def begin(self, left_s: float) -> bool:
-        """Give a task to every free host that can have one; return whether any host has a task.
+        """Give a task to every free host that can have one; return False if hosts are free and there is no task.
 
         left_s: of the budget, from which the blocks that are being measured are subtracted.
         """
-        for host in self._hosts.free():
+        free = self._hosts.free()
+        for host in free:
             self._begin(host, left_s - self._promised_s)
-        return bool(self._tasks)
+        return bool(self._tasks) or not free
 
-    def given(self, event: Prepared) -> tuple[ContextState, Preparation | None]:
+    def given(self, event: ContextPrepared) -> tuple[ContextState, Preparation | None]:
         """Return the state that a host has tried to prepare, and the preparation that it was given."""
         return self._states[event.context], self._tasks[event.host].given.pop(event.context)
 
-    def make_ready(self, event: Prepared) -> None:
-        """Note that a host can measure a context from now on."""
+    def make_ready(self, event: ContextPrepared) -> bool:
+        """Note that a host can measure a context from now on; return whether it is the first one."""
+        is_first = not any(event.context in ready for ready in self._ready.values())
         self._ready[event.host].add(event.context)
+        return is_first
 
-    def taken(self, event: Measured) -> Iterator[tuple[ContextState, Block]]:
+    def taken(self, event: BlockMeasured) -> Iterator[tuple[ContextState, Block]]:
         """Yield the blocks that are next in their context, without arms that need them no longer.
 
         Each must be given to its state before the next one is asked for.
@@ -79,22 +88,27 @@ class Assignments:
             needed = (BASELINE, *state.open_arms)
             yield state, block._replace(trials={arm: one for arm, one in block.trials.items() if arm in needed})
 
-    def finish(self, host: str) -> None:
-        """Note that a host has no task; blocks that it did not measure are given to others."""
-        self._release(self._tasks.pop(host))
+    def note(self, event: TaskFinished | HostJoined | HostLost) -> bool:
+        """Note that a host has no task any more; return whether it was to measure blocks.
 
-    def lose(self, host: str) -> None:
-        """Note that a host is lost, with its task and all that it had prepared."""
-        self._release(self._tasks.pop(host, _Task()))
-        self._ready.pop(host, None)
-
-    def _release(self, task: _Task) -> None:
+        Those that it did not measure are given to others.
+        """
+        if isinstance(event, HostJoined):
+            # It may have its first task already.
+            return False
+        task = self._tasks.pop(event.host, _Task())
         for context, order in task.orders.items():
             self._used[context].remove(order.number)
+        if isinstance(event, HostLost):
+            # With all that it had prepared.
+            self._ready.pop(event.host, None)
+        return task.measures
 
     @property
     def _promised_s(self) -> float:
-        return sum(order.seconds or 0.0 for task in self._tasks.values() for order in task.orders.values())
+        """The time of blocks that are being measured, or have arrived too early."""
+        measured_s = sum(order.seconds or 0.0 for task in self._tasks.values() for order in task.orders.values())
+        return measured_s + sum(block.wall_s for early in self._early.values() for block in early.values())
 
     def _begin(self, host: str, left_s: float) -> None:
         affordable = [state for state in self._states.values() if self._may_measure(state) and state.fits_into(left_s)]
@@ -105,30 +119,28 @@ class Assignments:
         state = self._next([one for one in affordable if one.context.number not in unfitted] or affordable)
         ready = self._ready[host]
         if state.context.number not in ready:
-            others = [
-                other for other in affordable if other.context.number not in ready and self._matches(state, other)
-            ]
-            contexts: list[KnownContext] = [(one.context, one.preparation) for one in (state, *others)]
+            others = (other for other in affordable if other.context.number not in ready)
+            together = [state, *islice(self._sharing(state, others), _PREPARED_TOGETHER - 1)]
+            contexts: list[KnownContext] = [(one.context, one.preparation) for one in together]
             self._tasks[host] = _Task(given={context.number: known for context, known in contexts})
             self._hosts.prepare(host, contexts)
             return
-        partners = [
-            other
-            for other in affordable
-            if other.context.number in ready
-            and self._matches(state, other)
-            and self._hosts.can_share_start(state.context, other.context)
-        ]
+        partners = self._sharing(state, (other for other in affordable if other.context.number in ready))
         number = self._free_number(state)
         orders = [one.order(number) for one in self._shuffled([state, *partners], number, _TOGETHER)]
-        self._tasks[host] = _Task(orders={order.context.number: order for order in orders})
+        self._tasks[host] = _Task(orders={order.context.number: order for order in orders}, measures=True)
         for order in orders:
             self._used[order.context.number].add(number)
         self._hosts.measure(host, orders, left_s)
 
     def _may_measure(self, state: ContextState) -> bool:
         """Return whether a context needs a block that is neither being measured nor has arrived."""
-        return state.stopped is None and len(self._used[state.context.number]) < state.most_more_blocks
+        if state.stopped is not None:
+            return False
+        used = self._used[state.context.number]
+        # Those that have arrived wait for one that was lost.
+        is_missing = bool(used) and self._free_number(state) < max(used)
+        return is_missing or len(used) < state.most_more_blocks
 
     def _free_number(self, state: ContextState) -> int:
         number, used = state.next_number, self._used[state.context.number]
@@ -136,11 +148,16 @@ class Assignments:
             number += 1
         return number
 
-    def _matches(self, one: ContextState, other: ContextState) -> bool:
-        """Return whether both are as far, and may share a start if their servers and loads allow it."""
-        if other is one or not (one.shares_starts and other.shares_starts):
-            return False
-        return self._free_number(one) == self._free_number(other)
+    def _sharing(self, state: ContextState, others: Iterable[ContextState]) -> Iterator[ContextState]:
+        """Yield the others that have as many blocks and can be measured on the same start."""
+        for other in others if state.shares_starts else ():
+            if (
+                other is not state
+                and other.shares_starts
+                and self._free_number(other) == self._free_number(state)
+                and self._hosts.can_share_start(state.context, other.context)
+            ):
+                yield other
 
     def _next(self, states: Sequence[ContextState]) -> ContextState:
         """Return a random one of those with the fewest blocks."""

@@ -10,9 +10,11 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 
 import numpy as np
 
+from pgversus.engine.events import BlockMeasured
 from pgversus.engine.progress import Progress
 from pgversus.engine.testbed import BlockOrder, Clock, Testbed, TrialFailedError, TrialRunner
 from pgversus.records.trials import (
@@ -82,8 +84,8 @@ def _shuffled(rng: np.random.Generator, arms: Sequence[int]) -> tuple[int, ...]:
 
 
 def run_start(
-    orders: Sequence[BlockOrder], testbed: Testbed, clock: Clock, progress: Progress, left_s: float
-) -> Generator[tuple[BlockOrder, Block], None, None]:
+    orders: Sequence[BlockOrder], testbed: Testbed, clock: Clock, progress: Progress, left_s: float, host: str
+) -> Generator[BlockMeasured, None, None]:
     """Start every arm and yield a block of each context, as soon as it is measured.
 
     There are fewer blocks if a load fails or writes, since it may have killed a server or changed the data of others,
@@ -114,7 +116,7 @@ def run_start(
                 start.stop_all()
                 wall_s = clock() - began - paid_s
             paid_s += wall_s
-            yield order, block._replace(wall_s=wall_s)
+            yield BlockMeasured(host=host, context=order.context.number, block=block._replace(wall_s=wall_s))
     finally:
         start.stop_all()
 
@@ -230,7 +232,9 @@ class _Attempt:
         )
 
     def _undisturbed(self, session: Session) -> Mapping[int, Sequence[Window]]:
-        """Measure a session, repeating it as long as any of its windows was disturbed.
+        """Return the windows of a session by arm, without those of arms that failed.
+
+        It is repeated as long as any of its windows was disturbed.
 
         All arms are repeated, so that none is favored. A block repeats sessions until half as many rounds as designed
         are repeated, an operation only once; then results count as they are: on a host that is always disturbed a study
@@ -238,17 +242,21 @@ class _Attempt:
         while.
         Without a transaction in short windows, such as after the clock was set, there is nothing that could count.
         """
-        windows = self._session(session, attempt=1)
-        attempts = 1
-        while any(window.was_disturbed for one in windows.values() for window in one):
-            if not self._may_repeat(windows, attempts):
+        windows: dict[int, Sequence[Window]] = {}
+        for attempt in count(1):
+            self._measure(session, attempt)
+            again: dict[int, Sequence[Window]] = {}
+            for arm in self._active_arms(session.rounds[0]):
+                with self._failing(arm, Phase.MEASURE):
+                    again[arm] = self._trial_runner.collect(arm)
+            if windows:
+                self._discard(session, {arm: windows[arm] for arm in again}, attempt - 1)
+            # An arm that fails now has failed; the others keep their earlier windows.
+            windows |= again
+            is_disturbed = any(window.was_disturbed for one in windows.values() for window in one)
+            if not is_disturbed or not self._may_repeat(windows, attempt):
                 break
             self._repeated_rounds += len(session.rounds)
-            again = self._session(session, attempt=attempts + 1)
-            self._discard(session, {arm: windows[arm] for arm in again}, attempts)
-            attempts += 1
-            # An arm that fails now has failed; the others keep their earlier windows.
-            windows = {**windows, **again}
         return windows
 
     def _discard(self, session: Session, windows: Mapping[int, Sequence[Window]], attempt: int) -> None:
@@ -274,8 +282,8 @@ class _Attempt:
         lacks_result = any(not sum(window.transactions for window in one) for one in windows.values())
         return is_short and lacks_result and attempts < _MOST_ATTEMPTS
 
-    def _session(self, session: Session, *, attempt: int) -> dict[int, Sequence[Window]]:
-        """Return the windows of a session by arm, without those of arms that failed."""
+    def _measure(self, session: Session, attempt: int) -> None:
+        """Measure the windows of a session."""
         name = partial(self._name, number=session.first_round, attempt=attempt)
         is_long = self._design.window_kind is WindowKind.RUN
         first = (next(self._active_arms(session.rounds[0]), None), 1)
@@ -286,11 +294,6 @@ class _Attempt:
                     self._announce(arm, Phase.MEASURE, number)
                 with self._failing(arm, Phase.MEASURE):
                     self._trial_runner.measure(arm, session.seed, name(arm))
-        windows: dict[int, Sequence[Window]] = {}
-        for arm in self._active_arms(session.rounds[0]):
-            with self._failing(arm, Phase.MEASURE):
-                windows[arm] = self._trial_runner.collect(arm)
-        return windows
 
     def _name(self, arm: int, number: int, attempt: int) -> str:
         """Return the name of a session: `context-1-block-002-arm-0-round-03`, with `-repeated-1` for a repetition."""

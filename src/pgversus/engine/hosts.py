@@ -4,71 +4,33 @@ A host is told what to do, then says what it has done, event by event. So the sa
 tasks run inside next_event(), and many hosts that work at the same time.
 """
 
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import closing
-from dataclasses import dataclass
+from collections.abc import Generator, Sequence
 from typing import Protocol
 
 from pgversus.engine.block_runner import run_start
+from pgversus.engine.events import ContextPrepared, Event, TaskFinished
 from pgversus.engine.progress import Progress
 from pgversus.engine.testbed import BlockOrder, Clock, Testbed
 from pgversus.errors import DatasetError, PgversusError, ServerError, StudyError, WorkloadError
 from pgversus.records.preparation import Preparation
-from pgversus.records.trials import Block
 from pgversus.study.study import Context
 
 THIS_HOST = "this host"
-_PREPARED_TOGETHER = 8
-# Contexts on the same servers. More would save little, and delay the first block.
-
 KnownContext = tuple[Context, Preparation | None]
 """A context, and its preparation by an earlier run or another host."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
-    """A host can measure a context from now on, or has found why it cannot."""
-
-    host: str
-    context: int
-    """Its number."""
-    found: Preparation | PgversusError
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
-    """A host has measured a block, which is stored before anything else is done with it."""
-
-    host: str
-    context: int
-    block: Block
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finished:
-    """A host has finished its task."""
-
-    host: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lost:
-    """A host does not finish its task, and what it had prepared is lost."""
-
-    host: str
-
-
-Event = Prepared | Measured | Finished | Lost
 
 
 class Hosts(Protocol):
     """The hosts of a study."""
 
+    def begin_part(self, contexts: Sequence[Context]) -> None:
+        """Let every host remove the data of other contexts before it prepares any of these."""
+
     def free(self) -> Sequence[str]:
         """Return the names of the hosts that have no task now, in order of preference."""
 
     def prepare(self, host: str, contexts: Sequence[KnownContext]) -> None:
-        """Let a free host prepare the first of these contexts, and some of the others if they share its starts."""
+        """Let a free host prepare these contexts, which can share a start."""
 
     def measure(self, host: str, orders: Sequence[BlockOrder], left_s: float) -> None:
         """Let a free host measure blocks of contexts that it has prepared, on one start. left_s: of the budget."""
@@ -92,6 +54,10 @@ class ThisHost:
         self._progress = progress
         self._task: Generator[Event, None, None] | None = None
 
+    def begin_part(self, contexts: Sequence[Context]) -> None:
+        """Free disk space for the data of these contexts."""
+        self._testbed.begin_part(contexts)
+
     def free(self) -> Sequence[str]:
         """Return this host unless it has a task."""
         return () if self._task is not None else (THIS_HOST,)
@@ -102,7 +68,7 @@ class ThisHost:
 
     def measure(self, host: str, orders: Sequence[BlockOrder], left_s: float) -> None:
         """Measure blocks on the next events."""
-        self._task = measure_together(self._testbed, orders, self._clock, self._progress, left_s, host)
+        self._task = run_start(orders, self._testbed, self._clock, self._progress, left_s, host)
 
     def next_event(self) -> Event:
         """Run the task until its next event; raise HostError if this host failed."""
@@ -110,7 +76,7 @@ class ThisHost:
         event = next(self._task, None)
         if event is None:
             self._task = None
-            return Finished(host=THIS_HOST)
+            return TaskFinished(host=THIS_HOST)
         return event
 
     def can_share_start(self, one: Context, other: Context) -> bool:
@@ -125,37 +91,15 @@ class ThisHost:
 
 
 def prepare_together(testbed: Testbed, contexts: Sequence[KnownContext], host: str) -> Generator[Event, None, None]:
-    """Yield the preparations of the first context, and of the next ones that share its starts, up to a limit.
+    """Yield the preparations of contexts that can share a start.
 
     A context that cannot be prepared does not stop the others. HostError if the host failed.
     """
     with testbed.preparing():
-        for context, known in _together(testbed, contexts):
+        for context, known in contexts:
             found: Preparation | PgversusError
             try:
                 found = testbed.prepare(context, known)
             except (DatasetError, ServerError, StudyError, WorkloadError) as error:
                 found = error
-            yield Prepared(host=host, context=context.number, found=found)
-
-
-def _together(testbed: Testbed, contexts: Sequence[KnownContext]) -> Iterator[KnownContext]:
-    first, *others = contexts
-    yield first
-    number = 1
-    for other in others:
-        if number == _PREPARED_TOGETHER:
-            return
-        # Asked when the first is prepared: it may be known now that it writes.
-        if testbed.can_share_start(first[0], other[0]):
-            number += 1
-            yield other
-
-
-def measure_together(
-    testbed: Testbed, orders: Sequence[BlockOrder], clock: Clock, progress: Progress, left_s: float, host: str
-) -> Generator[Event, None, None]:
-    """Yield the blocks of one start; see run_start()."""
-    with closing(run_start(orders, testbed, clock, progress, left_s)) as finished:
-        for order, block in finished:
-            yield Measured(host=host, context=order.context.number, block=block)
+            yield ContextPrepared(host=host, context=context.number, found=found)

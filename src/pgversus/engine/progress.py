@@ -76,6 +76,12 @@ class Progress:
     def step(self, context: Context, block: int, arm: int, phase: Phase, round_number: int) -> None:
         """Report the next step; round_number counts from 1 while measuring, otherwise it is 0."""
 
+    def host(self, name: str, sentence: str, /, **values: object) -> None:
+        """Report what a host of a fleet does from now on: an untranslated sentence and its placeholder values.
+
+        An empty sentence means that the host is not there any more.
+        """
+
     def doing(self, line: str) -> None:
         """Report the step of a long operation; the only event during a timed interval."""
 

@@ -13,7 +13,8 @@ from functools import partial
 
 from pgversus.engine.assignments import Assignments
 from pgversus.engine.context_state import ContextState
-from pgversus.engine.hosts import Finished, Hosts, Lost, Measured, Prepared
+from pgversus.engine.events import BlockMeasured, ContextPrepared, HostJoined, HostLost, TaskFinished
+from pgversus.engine.hosts import Hosts
 from pgversus.engine.progress import Progress, TimeEstimate
 from pgversus.engine.time_left import BudgetWarning, budget_left_s, time_estimate
 from pgversus.errors import DatasetError, PgversusError, WorkloadError
@@ -42,7 +43,6 @@ def run_parts(
     parts: Sequence[Sequence[ContextState]],
     hosts: Hosts,
     *,
-    begin_part: Callable[[Sequence[ContextState]], None],
     seed: int,
     budget_s: float,
     progress: Progress,
@@ -52,7 +52,7 @@ def run_parts(
     """Run the contexts of each part to their end before those of the next; otherwise like run_contexts.
 
     Each part gets a share of the remaining budget in proportion to its contexts, so that the last ones are measured as
-    well. begin_part: frees disk space for the data of a part that has open contexts.
+    well.
     """
     ended_by_budget = False
     states = [state for part in parts for state in part]
@@ -61,7 +61,7 @@ def run_parts(
         if _has_ended(part):
             continue
         try:
-            begin_part(part)
+            hosts.begin_part([state.context for state in part])
             stopped = run_contexts(
                 part,
                 hosts,
@@ -134,19 +134,17 @@ def run_contexts(
             if not assignments.begin(budget_left_s(budget_s, states)):
                 return StopReason.BUDGET
             match hosts.next_event():
-                case Prepared() as event:
+                case ContextPrepared() as event:
                     _take_preparation(event, assignments, keep_preparation, progress, is_only=is_only)
-                case Measured() as event:
+                case BlockMeasured() as event:
                     for state, block in assignments.taken(event):
                         keep(state, block)
                         looks = state.looks(state.take(block), budget_left_s(budget_s, states))
                         progress.time_estimate(estimate)
                         progress.block_finished(state.context, block, looks, state.wall_s)
-                case Lost(host=host):
-                    assignments.lose(host)
-                case Finished(host=host):
-                    assignments.finish(host)
-                    warning.check()
+                case TaskFinished() | HostJoined() | HostLost() as event:
+                    if assignments.note(event):
+                        warning.check()
     except KeyboardInterrupt:
         if is_new and not (assignments.has_prepared or _has_failures(states)):
             # Nothing is stored, so there is nothing to show.
@@ -167,19 +165,19 @@ def _has_failures(states: Sequence[ContextState]) -> bool:
 
 
 def _take_preparation(
-    event: Prepared, assignments: Assignments, keep: KeepPreparation, progress: Progress, *, is_only: bool
+    event: ContextPrepared, assignments: Assignments, keep: KeepPreparation, progress: Progress, *, is_only: bool
 ) -> None:
     """Begin a context that is prepared; one that cannot be prepared ends without stopping the others.
 
     Permanent failures are stored; others are tried again by the next run.
     """
-    if isinstance(event.found, PgversusError) and is_only:
-        raise event.found
     state, given = assignments.given(event)
-    if state.preparation is not given:
+    if state.stopped is not None or state.preparation is not given:
         # Another host was faster: this one prepares it again, with the windows of the other.
         return
     if isinstance(event.found, PgversusError):
+        if is_only:
+            raise event.found
         state.fail(event.found.summary)
         progress.say(f"{state.context.label}: {state.failure}")
         if given is None and _fails_for_good(event.found, state):
@@ -190,7 +188,8 @@ def _take_preparation(
         keep(state)
         # Its plans are on disk now, and there may be thousands of contexts.
         state.forget_plans()
-    assignments.make_ready(event)
+    if assignments.make_ready(event):
+        progress.begin_blocks(state.context, state.comparison)
 
 
 def _final_stop_reason(states: Sequence[ContextState]) -> StopReason:

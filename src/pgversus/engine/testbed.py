@@ -83,6 +83,9 @@ class TrialRunner(Protocol):
 class Testbed(Protocol):
     """Prepares and measures the contexts of a study."""
 
+    def begin_part(self, contexts: Sequence[Context]) -> None:
+        """Remove the data of other contexts, and free as much disk space as these need."""
+
     def prepare(self, context: Context, known: Preparation | None) -> Preparation:
         """Load missing data and try the load; raise PgversusError if the context cannot be measured.
 

@@ -1,6 +1,7 @@
 """Running a study: joins everything below it.
 
 run.py                 a study, from names to blocks on disk
+study_host.py          a study on the host that measures it
 studies.py             study files on disk, and where their results are stored
 consent.py             the user's consent to what a study file requests
 estimates.py           dry runs, and whether the host has room for a study

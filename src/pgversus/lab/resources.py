@@ -5,6 +5,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from pgversus.builds.model import Build
 from pgversus.builds.provide import provide, using_builds
@@ -22,7 +23,6 @@ from pgversus.lab.resume_checks import as_measured_before, compilers_before
 from pgversus.lab.server_settings import Ask, ask_of, with_possible_settings
 from pgversus.postgres.client import Client
 from pgversus.postgres.settings_check import ask_program
-from pgversus.store.reading import StoredStudy
 from pgversus.study.needs import needs_of
 from pgversus.study.servers import RunningServer, ServerName
 from pgversus.study.study import Study
@@ -87,11 +87,11 @@ class StudyResources:
 
 @contextmanager
 def open_resources(
-    study: Study, user: ServerUser, progress: Progress, earlier: StoredStudy | None = None
+    study: Study, user: ServerUser, progress: Progress, before: Mapping[str, Any] | None = None
 ) -> Iterator[RunResources]:
     """Fetch or build the servers of a study and free disk space for its data; raise PgversusError on failure.
 
-    earlier: results to resume; uses the builds that they were measured with.
+    before: facts of results to resume; uses the builds that they were measured with.
     """
     most_kept = most_kept_bytes()
     cache = open_cache()
@@ -99,7 +99,7 @@ def open_resources(
         progress.say(f"removed the remains of the killed run {name}")
     make_room(needs_of(study), cache, progress.say)
     with failures_of_the_host(cache.root):
-        builds = _provide(study, earlier, cache, user, progress)
+        builds = _provide(study, before, cache, user, progress)
     with ExitStack() as stack:
         with failures_of_the_host(cache.runs):
             stack.enter_context(using_builds(builds.values(), cache))
@@ -114,11 +114,11 @@ def open_resources(
 
 
 def _provide(
-    study: Study, earlier: StoredStudy | None, cache: Cache, user: ServerUser, progress: Progress
+    study: Study, before: Mapping[str, Any] | None, cache: Cache, user: ServerUser, progress: Progress
 ) -> dict[ServerName, Build | None]:
-    """Provide the builds of all servers together, so that they come from one family; those of `earlier` if given."""
+    """Provide the builds of all servers together, so that they come from one family; those of `before` if given."""
     names = study.servers
-    meant = names if earlier is None else as_measured_before(names, earlier.facts)
-    compilers = {} if earlier is None else compilers_before(names, meant, earlier.facts, cache)
+    meant = names if before is None else as_measured_before(names, before)
+    compilers = {} if before is None else compilers_before(names, meant, before, cache)
     builds = provide(meant, study.build_manner, cache, user, progress, compilers)
     return dict(zip(names, builds, strict=True))

@@ -14,6 +14,7 @@ from pgversus.postgres.labels import label_of_running
 from pgversus.records.trials import Block
 from pgversus.store.codec import study_without_secrets
 from pgversus.store.folder import holds_results
+from pgversus.store.leases import Lease, Outcome
 from pgversus.store.reading import StoredStudy
 from pgversus.store.writing import Results
 from pgversus.study.design import StopReason
@@ -54,6 +55,7 @@ class ResultsWriter:
         self._facts = {"ended": interrupted, "not_prepared": {}, **facts, "budget_s": study.budget_s}
         self._results: Results | None = None
         self._loaded = set(labels_of_loaded(earlier)) if earlier is not None else set()
+        self._attempts = dict(earlier.attempts) if earlier is not None else {}
 
     def keep_loaded(self, server: RunningServer) -> None:
         """Record that an external server holds the study's data: they cannot be loaded again."""
@@ -71,6 +73,22 @@ class ResultsWriter:
     def keep(self, state: ContextState, block: Block) -> None:
         """Store a block, before anything else is done with it."""
         self._open().add_block(state.context.number, block)
+
+    def grant_lease(self, context: int, block: int, host: str) -> Lease:
+        """Record that a host may measure a block, before it is told."""
+        attempt = self._attempts.get((context, block), 0) + 1
+        self._attempts[context, block] = attempt
+        lease = Lease(context=context, block=block, attempt=attempt)
+        self._open().add_lease(lease, host)
+        return lease
+
+    def end_lease(self, lease: Lease, outcome: Outcome) -> None:
+        """Record how a lease ended."""
+        self._open().end_lease(lease, outcome)
+
+    def keep_unused(self, lease: Lease, block: Block) -> None:
+        """Store what was measured and does not count."""
+        self._open().add_unused(lease, block)
 
     def end(self, stopped: StopReason, states: Sequence[ContextState]) -> None:
         """Record why the run ended, and why contexts could not be prepared."""

@@ -1,12 +1,13 @@
 """The testbed of a study on this host: builds, loaded data, servers and loads, each created on first use."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pgversus.builds.inspect import linked_libraries
 from pgversus.builds.model import Build
+from pgversus.data.cache_quota import free_up
 from pgversus.data.snapshots import Snapshot, check_equal, check_same_data, data_hash
 from pgversus.engine.testbed import TrialRunner
 from pgversus.errors import StudyError
@@ -29,6 +30,7 @@ from pgversus.postgres.fingerprint import Fingerprint, differences
 from pgversus.records.preparation import RUNNING_SERVER, ArmFacts, Preparation, first_patience_s
 from pgversus.study.comparison import BASELINE, Arm, CacheState
 from pgversus.study.dataset import Dataset
+from pgversus.study.needs import disk_bytes
 from pgversus.study.servers import RunningServer, ServerName
 from pgversus.study.settings import Setting
 from pgversus.study.study import Context, Study
@@ -97,7 +99,6 @@ class PostgresTestbed:
             check_same_data(context, known, snapshots)
         trial_runner = workload_runner.trial_runner(preparation)
         self._ready[context.number] = _Ready(servers=servers, trial_runner=trial_runner, preparation=preparation)
-        self._progress.begin_blocks(context, replace(context.comparison, design=preparation.design))
         return preparation
 
     @contextmanager
@@ -125,12 +126,13 @@ class PostgresTestbed:
         """Return a context manager that raises HostError or ServerError if the host or an external server fails."""
         return failures_of_arm(self._ready[context.number].servers.servers[arm], self._directory.root, self._progress)
 
-    def keep_only(self, contexts: Sequence[Context]) -> int:
-        """Remove the data that none of these contexts need; return the bytes of loaded data that stay."""
+    def begin_part(self, contexts: Sequence[Context]) -> None:
+        """Remove the data that none of these contexts need, and as much of the cache as they need disk space."""
         self._forget_copies()
         self._sets.clear()
         self._ready.clear()
-        return self._snapshots.keep_only([arm for context in contexts for arm in context.comparison.arms])
+        there = self._snapshots.keep_only([arm for context in contexts for arm in context.comparison.arms])
+        free_up(disk_bytes(contexts) - there, self._shared.resources.cache, self._progress.say)
 
     def _forget_other_copies(self, used: ServerSet) -> None:
         """Keep only big copies of other servers: together the cheap ones would exceed the estimated disk space."""
@@ -144,14 +146,8 @@ class PostgresTestbed:
 
     def can_share_start(self, one: Context, other: Context) -> bool:
         """Return whether both are loads that only read, with warm caches, on the same servers."""
-        return _server_key(one) == _server_key(other) and all(map(self._leaves_no_trace, (one, other)))
-
-    def _leaves_no_trace(self, context: Context) -> bool:
-        """Return whether a context leaves data and caches as it finds them, so far as is known."""
-        comparison = context.comparison
-        ready = self._ready.get(context.number)
-        writes = comparison.workload.runs_once or (ready is not None and ready.preparation.writes)
-        return not writes and comparison.cache is CacheState.WARM
+        writing = {number for number, ready in self._ready.items() if ready.preparation.writes}
+        return can_share_start(one, other, writing)
 
     def _loaded(self, context: Context) -> tuple[tuple[Snapshot, ...], ServerSet]:
         _check_external_servers(context)
@@ -272,6 +268,20 @@ class PostgresTestbed:
             built_from=built_from(build, baseline),
             sizes=fingerprint.sizes,
         )
+
+
+def can_share_start(one: Context, other: Context, writing: Container[int]) -> bool:
+    """Return whether both are loads that only read, with warm caches, on the same servers.
+
+    writing: numbers of contexts whose load is known to write.
+    """
+
+    def leaves_no_trace(context: Context) -> bool:
+        comparison = context.comparison
+        writes = comparison.workload.runs_once or context.number in writing
+        return not writes and comparison.cache is CacheState.WARM
+
+    return _server_key(one) == _server_key(other) and leaves_no_trace(one) and leaves_no_trace(other)
 
 
 def _server_key(context: Context) -> tuple[_ArmKey, ...]:

@@ -316,6 +316,8 @@ class Block(NamedTuple):
     """Rounds measured again because they were disturbed."""
     discarded: tuple[DiscardedWindow, ...] = ()
     """The windows of their earlier attempts; empty if read back from results."""
+    host: str = ""
+    """The host of a fleet on which all of it was measured; empty without a fleet."""
 
     @property
     def disturbed_windows(self) -> int:

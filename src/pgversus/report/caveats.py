@@ -62,6 +62,11 @@ SENTENCES = {
     ),
     "few-processors": N_("the servers could use only {servers} of {cpus} processors (--pin)"),
     "not-resumed": N_("the last run could not continue from the earlier blocks: {failure}"),
+    "hosts-disagree": N_(
+        "the hosts do not agree about {contender}, so no verdict holds for all of them; {metric} in multiples of "
+        "{baseline}: {hosts}"
+    ),
+    "many-hosts": N_("several hosts have measured {contender}; {metric} in multiples of {baseline}: {hosts}"),
     "untested-major": N_(
         "{arm} is PostgreSQL {version}, and pgversus is tested up to {newest}: counters and plans may be incomplete"
     ),
@@ -171,6 +176,10 @@ def _rate(tps: float) -> str:
     return significant(tps, 4)
 
 
+def _hosts(ratios: Sequence[tuple[str, float]]) -> str:
+    return ", ".join(f"{host} {ratio:.3f}" for host, ratio in ratios)
+
+
 def _statements(names: Sequence[StatementName]) -> str:
     return "; ".join(map(statement_text, names))
 
@@ -216,7 +225,9 @@ _FORMATS: Mapping[str, Callable[[Any], str]] = {
     "contender_origin": origin_text,
     "correlation": lambda value: f"{value:.2f}",
     "each": lambda value: f"{value:.1f}",
+    "hosts": _hosts,
     "indexes": ", ".join,
+    "metric": lambda metric: _(metric.label),
     "parts": _first_differences,
     "phase": phase_word,
     "problems": _problems,

@@ -22,6 +22,7 @@ from pgversus.stats.confidence import (
 )
 from pgversus.stats.counters import CounterEstimates, CounterRatio, OneSidedCounter, counter_estimates
 from pgversus.stats.effects import LogEstimate, Samples, log_ratio, log_value, paired_log_values, quantile_is_supported
+from pgversus.stats.hosts import HostResult, hosts_agree, results_by_host
 from pgversus.stats.lazy import LazyMapping, LazyValues
 from pgversus.study.comparison import BASELINE, Comparison
 from pgversus.study.design import MOST_BLOCKS, Design
@@ -103,6 +104,8 @@ class ContenderResult:
     blocks: int
     seconds_measured: float
     """Load of both arms in these blocks, in seconds."""
+    hosts: tuple[HostResult, ...]
+    """The result on each host of a fleet; empty for fewer than two hosts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,8 +137,13 @@ def interim_result(samples: Samples, comparison: Comparison, rule: LookRule, con
     if estimate is None:
         return InterimResult(verdict=Verdict.UNDECIDED, log_ratio=None, interval=UNBOUNDED, blocks=0)
     bounds = bounds_of(estimate, samples, metric, rule, (BASELINE, contender))
+    margin = comparison.design.log_margin
+    verdict = judge(bounds, metric, margin)
+    if verdict is not Verdict.UNDECIDED:
+        hosts = results_by_host(samples, metric, rule, contender, margin)
+        verdict = verdict if hosts_agree(verdict, hosts, metric, margin) else Verdict.UNDECIDED
     return InterimResult(
-        verdict=judge(bounds, metric, comparison.design.log_margin),
+        verdict=verdict,
         log_ratio=estimate,
         interval=bounds,
         blocks=estimate.n,
@@ -242,6 +250,7 @@ def _contender(
         one_sided=LazyMapping(lambda: {} if is_invalid else counted().one_sided[contender - 1]),
         blocks=interim.blocks,
         seconds_measured=sum(block.trials[arm].seconds for block in paired for arm in (BASELINE, contender)),
+        hosts=results_by_host(samples, comparison.design.metric, rule, contender, comparison.design.log_margin),
     )
 
 

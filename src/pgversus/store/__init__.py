@@ -7,6 +7,7 @@ codec.py         conversion of value objects to JSON and back; columns that olde
 counters.py      the counters of a trial in one column
 latencies.py     latency distributions of a context
 plans.py         conversion of plans to rows and back
+leases.py        which host of a fleet may measure which block
 writing.py       writing results
 results_file.py  the file, which may be untrusted: opened without executing anything in it
 reading.py       reading results

@@ -19,6 +19,7 @@ from pgversus.text.documents import document_without_secrets
 from pgversus.text.redaction import code_without_secrets, message_without_secrets
 
 _ADDED = {
+    "block": {"host": "TEXT"},
     "trial": {"ratio_error": "REAL", "windows": "INTEGER"},
     "explained_arm": {"index_keys": "TEXT"},
     "plan": {"more_runs": "TEXT", "ordered_digest": "TEXT", "uncertainties": "TEXT"},

@@ -53,3 +53,40 @@ CREATE TABLE IF NOT EXISTS plan (
     FOREIGN KEY (context, arm) REFERENCES explained_arm,
     CHECK ((planned IS NULL) = (run IS NULL))
 );
+
+-- Leases of a study that a fleet measures: a host may measure a block until its lease ends.
+
+-- A later attempt begins when the host of the earlier one is lost, or a killed run is resumed.
+CREATE TABLE IF NOT EXISTS lease (
+    context INTEGER NOT NULL,
+    block INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,                   -- from 1
+    host TEXT NOT NULL,
+    granted_at TEXT NOT NULL,
+    PRIMARY KEY (context, block, attempt),
+    FOREIGN KEY (context) REFERENCES context
+);
+
+-- How a lease ended; missing if the run was killed before. A block counts once, whatever number of leases it had.
+CREATE TABLE IF NOT EXISTS lease_end (
+    context INTEGER NOT NULL,
+    block INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    ended_at TEXT NOT NULL,
+    outcome TEXT NOT NULL,                      -- measured (it counts unless its context had ended meanwhile), unmeasured
+                                                -- (the start ended before), lost
+    PRIMARY KEY (context, block, attempt),
+    FOREIGN KEY (context, block, attempt) REFERENCES lease
+);
+
+-- What a host measured after its lease had ended: stored, and never used.
+CREATE TABLE IF NOT EXISTS unused_trial (
+    context INTEGER NOT NULL,
+    block INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    arm INTEGER NOT NULL,
+    transactions INTEGER NOT NULL,
+    seconds REAL NOT NULL,
+    PRIMARY KEY (context, block, attempt, arm),
+    FOREIGN KEY (context, block, attempt) REFERENCES lease
+);

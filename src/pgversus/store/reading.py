@@ -19,6 +19,7 @@ from pgversus.store.codec import CONTEXT, PREPARATION, STEPS, STUDY, ContextFact
 from pgversus.store.counters import array_size, counter_names, counter_rows
 from pgversus.store.invariants import check_context, check_preparation, check_study
 from pgversus.store.latencies import QUANTILE_COLUMNS, read_latencies, read_other_quantiles
+from pgversus.store.leases import read_attempts
 from pgversus.store.plans import checked_contexts, read_plans
 from pgversus.store.results_file import ResultsFile, opened
 from pgversus.store.rows import Count, Number, Place, Seconds, read_chunks, read_rows
@@ -74,8 +75,10 @@ _PREPARATIONS = TypeAdapter(list[tuple[Number, str | None, str | None]])
 _PREPARED = "SELECT context, found, failed_words FROM preparation ORDER BY context"
 _CONTEXTS = TypeAdapter(list[tuple[Number, str]])
 _ALL_CONTEXTS = "SELECT context, comparison FROM context ORDER BY context"
-_BLOCKS = TypeAdapter(list[tuple[Number, Number, Seconds, Count]])
-_ALL_BLOCKS = "SELECT context, block, wall_s, repeated_rounds FROM block ORDER BY context, block"
+_HostName = Annotated[str, Field(max_length=253)]
+"""As long as the name of a host in DNS."""
+_BLOCKS = TypeAdapter(list[tuple[Number, Number, Seconds, Count, _HostName | None]])
+_ALL_BLOCKS = "SELECT context, block, wall_s, repeated_rounds, {host} FROM block ORDER BY context, block"
 _Day = Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
 _DAYS = TypeAdapter(list[tuple[Number, _Day, _Day]])
 _ALL_DAYS = """
@@ -117,6 +120,8 @@ class StoredStudy:
     facts: Mapping[str, Any]
     """The last value recorded under each name."""
     contexts: tuple[StoredContext, ...]
+    attempts: Mapping[tuple[int, int], int]
+    """The number of leases of each block that a fleet measured, by context and block."""
 
 
 def read_results(folder: Path) -> StoredStudy:
@@ -126,7 +131,12 @@ def read_results(folder: Path) -> StoredStudy:
         if "study" not in facts:
             raise ValueError("it contains no study")
         study = STUDY.validate_python(facts["study"])
-        return StoredStudy(study=study, facts=facts, contexts=_contexts(database, folder, study))
+        return StoredStudy(
+            study=study,
+            facts=facts,
+            contexts=_contexts(database, folder, study),
+            attempts=read_attempts(database),
+        )
 
 
 def read_seed(folder: Path) -> int:
@@ -189,8 +199,9 @@ def _blocks(database: ResultsFile, context_facts: Mapping[int, ContextFact]) -> 
     arms = {number: len(fact.comparison.arms) for number, fact in context_facts.items()}
     trials, failures = _trials(database, arms), _failures(database, arms)
     result: dict[int, list[Block]] = {number: [] for number in context_facts}
-    found = read_chunks(database, _ALL_BLOCKS, _BLOCKS, at_once=_ROWS_AT_ONCE, key=2)
-    for context, number, wall_s, repeated in chain.from_iterable(found):
+    sql = _ALL_BLOCKS.format(**added_columns(database, "block"))
+    found = read_chunks(database, sql, _BLOCKS, at_once=_ROWS_AT_ONCE, key=2)
+    for context, number, wall_s, repeated, host in chain.from_iterable(found):
         key = (context, number)
         if context not in result:
             raise ValueError(f"block {number} of context {context}, which does not exist")
@@ -200,6 +211,7 @@ def _blocks(database: ResultsFile, context_facts: Mapping[int, ContextFact]) -> 
             failures=tuple(failures.get(key, ())),
             wall_s=wall_s,
             repeated_rounds=repeated,
+            host="" if host is None else host,
         )
         result[context].append(block)
     return result

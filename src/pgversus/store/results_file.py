@@ -31,12 +31,15 @@ _KEYS: Mapping[str, tuple[str, ...]] = {
     "counter_name": ("position",),
     "explained_arm": ("context", "arm"),
     "plan": ("context", "arm", "statement"),
+    "lease": ("context", "block", "attempt"),
+    "lease_end": ("context", "block", "attempt"),
+    "unused_trial": ("context", "block", "attempt", "arm"),
 }
 """The primary key of every table: rows are read in its order without sorting."""
-_LATER = frozenset({"discarded_window", "explained_arm", "plan"})
+_LATER = frozenset({"discarded_window", "explained_arm", "plan", "lease", "lease_end", "unused_trial"})
 """Tables that older results lack."""
 _MOST_OBJECTS = 1000
-"""Tables, indexes and views; schema.sql and later.sql create 27."""
+"""Tables, indexes and views; schema.sql and later.sql create 33."""
 _LEAST_S, _BYTES_PER_S = 20.0, 1e6
 """The time limit of reading: a minimum, plus a second for this many bytes. 100,000 trials take two seconds."""
 _STEPS = 1000

@@ -58,7 +58,9 @@ CREATE TABLE block (
     block INTEGER NOT NULL,                     -- from 1 in each context, in order of time
     finished_at TEXT NOT NULL,
     wall_s REAL NOT NULL,                       -- from the first start to the last stop; its part where starts are shared
+                                                -- or, in a fleet, where other hosts measure meanwhile
     repeated_rounds INTEGER NOT NULL,           -- measured again because something else had the host (discarded_window)
+    host TEXT,                                  -- of a fleet, on which all of it was measured; missing without a fleet
     PRIMARY KEY (context, block)
 );
 

@@ -5,6 +5,7 @@ import sqlite3
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
+from dataclasses import asdict
 from importlib import metadata, resources
 from pathlib import Path
 from typing import Any, Self
@@ -18,6 +19,7 @@ from pgversus.store.codec import CONTEXT, PREPARATION, STUDY, ContextFact, add_m
 from pgversus.store.counters import counter_names, counters_blob
 from pgversus.store.folder import FILE_NAME, SCHEMA_VERSION, unwritable
 from pgversus.store.latencies import QUANTILE_COLUMNS
+from pgversus.store.leases import Lease, Outcome
 from pgversus.store.plans import Row, plan_rows
 from pgversus.store.results_file import check_schema, check_to_write
 from pgversus.study.study import Context, StudyMetadata
@@ -107,7 +109,12 @@ class Results:
             for name, position in positions.items()
             if name not in self._known
         ]
-        measured = {"finished_at": _now(), "wall_s": block.wall_s, "repeated_rounds": block.repeated_rounds}
+        measured = {
+            "finished_at": _now(),
+            "wall_s": block.wall_s,
+            "repeated_rounds": block.repeated_rounds,
+            "host": block.host or None,
+        }
         rows.append(("block", {**at, **measured}))
         for trial in block.trials.values():
             rows.append(("trial", {**at, **_finished(trial), "counters": counters_blob(trial.counters, positions)}))
@@ -117,6 +124,26 @@ class Results:
         rows += [("discarded_window", {**at, **window._asdict()}) for window in block.discarded]
         self._write(rows)
         self._known = positions
+
+    def add_lease(self, lease: Lease, host: str) -> None:
+        """Store that a host may measure a block."""
+        self._write([("lease", {**asdict(lease), "host": host, "granted_at": _now()})])
+
+    def end_lease(self, lease: Lease, outcome: Outcome) -> None:
+        """Store how a lease ended."""
+        self._write([("lease_end", {**asdict(lease), "ended_at": _now(), "outcome": outcome.value})])
+
+    def add_unused(self, lease: Lease, block: Block) -> None:
+        """Store what was measured and does not count."""
+        self._write(
+            [
+                (
+                    "unused_trial",
+                    {**asdict(lease), "arm": arm, "transactions": one.transactions, "seconds": one.seconds},
+                )
+                for arm, one in block.trials.items()
+            ]
+        )
 
     def _positions(self, block: Block) -> dict[str, int]:
         """Return the index of each counter in a trial's array: known ones unchanged, new ones at the end."""

@@ -1,68 +1,33 @@
 """Many hosts that measure one study at the same time, each on simulated servers with a clock of its own."""
 
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
+from itertools import count
 
 import pytest
 
+from benchmarks.simulated_fleet import SimulatedFleet
 from pgversus.engine.context_state import ContextState
-from pgversus.engine.hosts import Event, Finished, KnownContext, Lost, Measured, measure_together, prepare_together
 from pgversus.engine.progress import Progress
 from pgversus.engine.scheduler import run_contexts
-from pgversus.engine.testbed import BlockOrder
 from pgversus.errors import WorkloadError
 from pgversus.records.trials import Block
 from pgversus.study.design import StopReason
-from pgversus.study.study import Context
 from tests.unit.engine.test_scheduler import Pretended, PretendedSite, study
 
 
-class ManyHosts:
-    """Simulated hosts; the one whose clock is behind comes next."""
+class ManyHosts(SimulatedFleet):
+    """Simulated hosts on pretended servers."""
 
     def __init__(self, sites: Sequence[PretendedSite], *, lost_after: int | None = None) -> None:
         """lost_after: number of events after which the first host is lost for good, in the middle of its task."""
         self.sites = {f"db{number}": site for number, site in enumerate(sites, 1)}
-        self.tasks: dict[str, Generator[Event, None, None]] = {}
-        self.lost: set[str] = set()
-        self.events = 0
-        self.lost_after = lost_after
-        self.measured: list[tuple[str, int, int]] = []
-        """Host, context and number of each reported block."""
-
-    def free(self) -> Sequence[str]:
-        return [name for name in self.sites if name not in self.tasks and name not in self.lost]
-
-    def prepare(self, host: str, contexts: Sequence[KnownContext]) -> None:
-        self.tasks[host] = prepare_together(self.sites[host], contexts, host)
-
-    def measure(self, host: str, orders: Sequence[BlockOrder], left_s: float) -> None:
-        site = self.sites[host]
-        self.tasks[host] = measure_together(site, orders, site.host.clock, Progress(), left_s, host)
-
-    def next_event(self) -> Event:
-        self.events += 1
-        host = min(self.tasks, key=lambda name: self.sites[name].host.seconds)
-        if self.lost_after is not None and self.events > self.lost_after and "db1" in self.tasks:
-            self.tasks.pop("db1").close()
-            self.lost.add("db1")
-            self.lost_after = None
-            return Lost(host="db1")
-        event = next(self.tasks[host], None)
-        if event is None:
-            del self.tasks[host]
-            return Finished(host=host)
-        if isinstance(event, Measured):
-            self.measured.append((host, event.context, event.block.number))
-        return event
-
-    def can_share_start(self, one: Context, other: Context) -> bool:
-        return all(site.can_share_start(one, other) for site in self.sites.values())
-
-    def abandon(self) -> None:
-        for task in self.tasks.values():
-            task.close()
-        self.tasks.clear()
+        events = count()
+        super().__init__(
+            {name: (site, site.host.clock) for name, site in self.sites.items()},
+            is_lost=lambda name: lost_after is not None and next(events) >= lost_after and name == "db1",
+            returns=False,
+        )
 
 
 def sites(number: int, tps: float = 101.0, *, shares: bool = False) -> list[PretendedSite]:
@@ -122,7 +87,7 @@ def test_blocks_of_a_lost_host_are_measured_by_others(after: int) -> None:
     stopped, kept = run(states, hosts)
     assert stopped is StopReason.BLOCKS
     assert sorted(kept) == [(context, number) for context in (1, 2, 3) for number in range(1, 7)]
-    assert hosts.lost == {"db1"}
+    assert hosts.losses == 1
     assert [len(state.blocks) for state in states] == [6, 6, 6]
 
 
@@ -188,7 +153,7 @@ def test_a_single_context_that_cannot_be_prepared_is_an_error() -> None:
         site.unpreparable = frozenset({1})
     with pytest.raises(WorkloadError):
         run(study(1), hosts)
-    assert not hosts.tasks
+    assert hosts.free() == ["db1", "db2"]
 
 
 def test_blocks_that_are_being_measured_count_against_the_budget() -> None:

@@ -1,7 +1,7 @@
 """The engine with a fake clock and fake servers: order, stopping, failures, interrupts."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -135,6 +135,11 @@ class PretendedSite:
     is_preparing: bool = False
     given: list[Preparation | None] = field(default_factory=list)
     """The known preparations, in order."""
+    begun: list[list[int]] = field(default_factory=list)
+    """The contexts of each part."""
+
+    def begin_part(self, contexts: Sequence[Context]) -> None:
+        self.begun.append([context.number for context in contexts])
 
     @contextmanager
     def preparing(self) -> Iterator[None]:
@@ -951,7 +956,6 @@ def test_observers_learn_of_earlier_blocks_and_then_of_the_progress_of_the_study
     run_parts(
         [states[:2], states[2:]],
         here(PretendedSite(host), watching),
-        begin_part=lambda _: None,
         seed=3,
         budget_s=1e6,
         progress=watching,

@@ -1,7 +1,7 @@
 """For any study of a file, every block measures every open arm once in each round."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from random import Random
@@ -35,6 +35,9 @@ class Written:
     actions: list[tuple[str, int, int]] = field(default_factory=list)
     """Action, context and arm since the last block was stored; a start belongs to no context."""
     done: int = 0
+
+    def begin_part(self, contexts: Sequence[Context]) -> None:
+        del contexts
 
     def prepare(self, context: Context, known: Preparation | None) -> Preparation:
         del known

@@ -23,20 +23,15 @@ class Run:
     def __init__(self, host: Pretended, *, unpreparable: frozenset[int] = frozenset()) -> None:
         self.testbed = PretendedSite(host, unpreparable=unpreparable)
         self.kept: list[int] = []
-        self.begun: list[list[int]] = []
 
     def parts(self, parts: Sequence[Sequence[ContextState]], budget_s: float = 1e6) -> StopReason:
         def keep(state: ContextState, block: Block) -> None:
             del block
             self.kept.append(state.context.number)
 
-        def begin(part: Sequence[ContextState]) -> None:
-            self.begun.append([state.context.number for state in part])
-
         return run_parts(
             parts,
             here(self.testbed),
-            begin_part=begin,
             seed=3,
             budget_s=budget_s,
             progress=Progress(),
@@ -57,7 +52,7 @@ def in_parts(states: list[ContextState], *sizes: int) -> list[list[ContextState]
 def test_a_part_ends_before_the_next_one_begins() -> None:
     run = Run(equal_servers())
     assert run.parts(in_parts(study(4, fixed_blocks=5), 1, 2, 1)) is StopReason.BLOCKS
-    assert run.begun == [[1], [2, 3], [4]]
+    assert run.testbed.begun == [[1], [2, 3], [4]]
     assert run.kept[:5] == [1] * 5
     assert sorted(run.kept[5:15]) == [2] * 5 + [3] * 5
     assert run.kept[15:] == [4] * 5
@@ -92,7 +87,7 @@ def test_a_resumed_study_continues_in_the_interrupted_part() -> None:
     assert first.parts(parts) is StopReason.INTERRUPTED
     second = Run(equal_servers())
     assert second.parts(parts) is StopReason.BLOCKS
-    assert second.begun == [[2], [3]]
+    assert second.testbed.begun == [[2], [3]]
     assert [*first.kept, *second.kept] == [1] * 4 + [2] * 4 + [3] * 4
 
 

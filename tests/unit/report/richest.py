@@ -24,9 +24,11 @@ from pgversus.records.preparation import (
     RestoreProblem,
 )
 from pgversus.records.trials import Block, FailedTrial, Phase, Trial
+from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.attribution import Attribution, BoundedValue
-from pgversus.stats.confidence import Verdict
-from pgversus.stats.effects import Samples
+from pgversus.stats.confidence import Interval, Verdict
+from pgversus.stats.effects import LogEstimate, Samples
+from pgversus.stats.hosts import HostResult
 from pgversus.study.build_options import BuildProfile, BuildSystem
 from pgversus.study.comparison import CacheState, Comparison
 from pgversus.study.counters import COUNTERS
@@ -218,14 +220,30 @@ def _warned() -> list[Answer]:
                     connect_allowance_s=0,
                     not_explained="2",
                 )
+                results = [_on_hosts(result, way) for result in answer(blocks, requested).analysis.results]
                 reported = caveats(
-                    requested, known, Samples(blocks), StopReason.INTERRUPTED, cpus=2, failure="3", plans=sampled
+                    requested,
+                    known,
+                    Samples(blocks),
+                    StopReason.INTERRUPTED,
+                    cpus=2,
+                    failure="3",
+                    plans=sampled,
+                    results=results,
                 )
                 one = answer(
                     blocks, requested, caveats=reported, differences=differences, stopped=StopReason.INTERRUPTED
                 )
                 found.append(replace(one, arms=known.arms))
     return found
+
+
+def _on_hosts(result: ContenderResult, way: int) -> ContenderResult:
+    """Return a result of two hosts, which agree or not."""
+    estimate = LogEstimate(point=0.1, standard_error=0.01, n=5)
+    one = HostResult(host="db1", verdict=Verdict.FASTER, log_ratio=estimate, interval=Interval(low=0.05, high=0.15))
+    other = replace(one, host="db2", verdict=Verdict.FASTER if way > 0 else Verdict.SLOWER)
+    return replace(result, hosts=(one, other))
 
 
 def _troubled(way: int) -> list[Block]:

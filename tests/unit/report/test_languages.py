@@ -49,7 +49,7 @@ NAMES = frozenset(
         *("PostgreSQL", "pgbench", "pg_dump", "gcc", "zonky", "wheel", "cassert", "full", "meson", "latency_p95"),
         *("workload", "load", "scale", "dead", "jit", "enable_x", "work_mem", "wal_level", "replica", "on", "off"),
         *("simple", "prepared", "select-only", "tpcb-like", "rows", "budget", "max-blocks", "pgbench_accounts"),
-        *("margin", "precision"),
+        *("margin", "precision", "db1", "db2"),
         *(
             "clients",
             "version",

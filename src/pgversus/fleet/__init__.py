@@ -1,0 +1,12 @@
+"""A study measured by many hosts, through a Dask cluster. Imported only for `--fleet` and `pgversus fleet`.
+
+certificates.py   the certificate authority of a fleet, and the certificates of its hosts
+connection.py     addresses, encryption, and how Dask is configured
+setup_files.py    the contents of setup files, which hosts do not have
+messages.py       what the driver and the hosts send each other
+host_work.py      tasks of a host, executed on it
+worker.py         the program that lends a host to a fleet
+scheduler.py      the program through which driver and hosts find each other
+fleet_hosts.py    the hosts as the engine sees them
+fleet_study.py    a study opened on a fleet
+"""

@@ -1,0 +1,111 @@
+"""Addresses of a fleet, its encryption, and how Dask is configured so that it does not disturb what is measured."""
+
+import logging
+from ipaddress import ip_address
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import dask
+from distributed.security import Security
+
+from pgversus.errors import StudyError
+from pgversus.fleet.certificates import certificates_in
+
+PORT = 8786
+LOOPBACK = "127.0.0.1"
+NO_PAGES = f"{LOOPBACK}:0"
+"""Where a part of a fleet serves its web pages, of which there are none."""
+HOST = "host"
+"""The resource of a worker that measures; it has one, so that it has one task at a time."""
+_CONFIGURATION = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.system-monitor.interval": "5s",
+    "distributed.admin.tick.interval": "5s",
+    "distributed.admin.tick.limit": "30s",
+    "distributed.worker.memory.monitor-interval": "5s",
+    "distributed.scheduler.work-stealing": False,
+    # Only the ledger decides whether a block is measured again, and on which host.
+    "distributed.scheduler.allowed-failures": 0,
+    # A task for a host that is gone fails instead of waiting for it.
+    "distributed.scheduler.no-workers-timeout": "60s",
+    "distributed.scheduler.active-memory-manager.start": False,
+    # Their pages are neither encrypted nor protected.
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
+    "distributed.diagnostics.nvml": False,
+    "distributed.comm.timeouts.connect": "10s",
+}
+
+
+def configure() -> None:
+    """Set what keeps a worker from disturbing the host, and what keeps the decisions ours."""
+    dask.config.set(_CONFIGURATION)
+    # Its usual messages are about its own parts.
+    logging.getLogger("distributed").setLevel(logging.WARNING)
+
+
+def resource_of(name: str) -> str:
+    """Return the resource that only the worker with this name has; unlike its address it survives a restart."""
+    return f"on_{name}"
+
+
+def security_of(folder: Path | None) -> Security | None:
+    """Return the encryption with the certificates in this folder; None without one."""
+    if folder is None:
+        return None
+    files = certificates_in(folder)
+    certificate, key = str(files.certificate), str(files.key)
+    return Security(
+        require_encryption=True,
+        tls_ca_file=str(files.authority),
+        tls_client_cert=certificate,
+        tls_client_key=key,
+        tls_scheduler_cert=certificate,
+        tls_scheduler_key=key,
+        tls_worker_cert=certificate,
+        tls_worker_key=key,
+    )
+
+
+def checked_address(text: str, *, has_certificates: bool) -> str:
+    """Return the address of a scheduler in full: `tls://host:port`, or `tcp://` for one on this host alone.
+
+    StudyError for anything else: who can connect to a fleet may run programs on its hosts.
+    """
+    scheme = "tls" if has_certificates else "tcp"
+    parts = urlsplit(text if "://" in text else f"{scheme}://{text}")
+    try:
+        port = parts.port or PORT
+    except ValueError:
+        port = 0
+    if parts.scheme not in ("tls", "tcp") or not parts.hostname or not port or parts.path.strip("/"):
+        raise _wrong(text, "not an address")
+    if parts.scheme == "tls" and not has_certificates:
+        raise _wrong(text, "tls:// without --certificates")
+    if parts.scheme == "tcp" and has_certificates:
+        raise _wrong(text, "tcp:// with --certificates")
+    if parts.scheme == "tcp" and not is_loopback(parts.hostname):
+        raise _wrong(text, "an unencrypted connection to another host")
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return f"{parts.scheme}://{host}:{port}"
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a name or address is this host alone."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _wrong(text: str, found: str) -> StudyError:
+    return StudyError(
+        "this address of a fleet cannot be used",
+        slug="fleet-address",
+        where=text,
+        found=found,
+        expected="tls://HOST:PORT with --certificates, or tcp://127.0.0.1:PORT",
+        to_do="make certificates with pgversus fleet certificates, and give each host its own",
+    )

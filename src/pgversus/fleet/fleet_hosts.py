@@ -1,0 +1,410 @@
+"""The hosts of a fleet as the engine sees them: who is there, what each does, who is lost, and which blocks count.
+
+The ledger is the truth about blocks. Dask only carries a task to a host and its reply back: every attempt has a key of
+its own, no more tasks are sent than hosts are free, and a task that fails with its host is never repeated by Dask.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from distributed import CancelledError, Client, Future, KilledWorker
+
+from pgversus.engine.events import BlockMeasured, ContextPrepared, Event, HostJoined, HostLost, TaskFinished
+from pgversus.engine.hosts import KnownContext
+from pgversus.engine.progress import Progress
+from pgversus.engine.testbed import BlockOrder
+from pgversus.errors import HostError, PgversusError, StoreError
+from pgversus.fleet.connection import HOST, resource_of
+from pgversus.fleet.host_work import NEWS, reply_to
+from pgversus.fleet.messages import (
+    Begin,
+    Done,
+    Failed,
+    Measure,
+    Open,
+    Opened,
+    Prepare,
+    Reply,
+    Task,
+    decoded_reply,
+    encoded,
+)
+from pgversus.lab.resume_checks import Fact, check_same_builds
+from pgversus.lab.study_host import Ledger
+from pgversus.lab.testbed import can_share_start
+from pgversus.records.preparation import Preparation
+from pgversus.store.leases import Lease, Outcome
+from pgversus.study.study import Context
+from pgversus.text.translation import N_
+
+_OPENS, _WAITS = N_("opens the study"), N_("waits")
+_PREPARES, _PREPARES_IT = N_("prepares {context}"), N_("prepares the servers")
+_MEASURES, _MEASURES_IT = N_("measures block {block} of {context}"), N_("measures block {block}")
+_LOOK_S = 1.0
+_CLOSE_S = 10
+_PATIENCE_S = 600.0
+# Without any host, until the run ends with an error.
+_REFUSED_S = 30.0
+# With hosts that are all refused: others may be restarting.
+_FETCH_S = 60
+# For the reply of a task that has ended.
+
+
+class Fleet:
+    """A connection to the scheduler of a fleet."""
+
+    def __init__(self, connect: Callable[[], Client], progress: Progress) -> None:
+        """connect: returns a new connection; OSError if the scheduler cannot be reached."""
+        self._connect = connect
+        self._progress = progress
+        self._number = 0
+        self._news: SimpleQueue[str] = SimpleQueue()
+        self._client = self._connected()
+
+    def hosts(self) -> dict[str, str]:
+        """Return the name of each host that is there, with an identity that changes when its worker is restarted."""
+        if self._client.status == "closed":
+            self._reconnect()
+        if self._client.status != "running":
+            # Otherwise it would name the hosts that were there before.
+            return {}
+        workers: dict[str, Any] = self._client.scheduler_info(n_workers=-1).get("workers", {})
+        # A restarted worker has another address.
+        return {str(one["name"]): address for address, one in workers.items() if HOST in one.get("resources", {})}
+
+    def send(self, host: str, task: Task, key: str) -> Future[bytes]:
+        """Send a task to a host; its future is done when the host has replied or is lost. key: of this attempt."""
+        self._number += 1
+        return self._client.submit(
+            reply_to,
+            encoded(task),
+            key=f"{key}-{self._number}",
+            resources={HOST: 1, resource_of(host): 1},
+            pure=False,
+            retries=0,
+        )
+
+    def say_news(self) -> None:
+        """Say what hosts have said since the last time."""
+        while not self._news.empty():
+            self._progress.say(self._news.get())
+
+    def close(self) -> None:
+        """End the connection; hosts finish what they do, unheard."""
+        with suppress(TimeoutError, OSError):
+            self._client.close(timeout=_CLOSE_S)
+
+    def _reconnect(self) -> None:
+        """Connect again if the scheduler is back."""
+        try:
+            client = self._connected()
+        except (OSError, TimeoutError):
+            return
+        self._progress.say("the scheduler of the fleet is back")
+        self.close()
+        self._client = client
+
+    def _connected(self) -> Client:
+        client = self._connect()
+        # The handler runs in a thread of Dask, and lines are printed by ours.
+        client.subscribe_topic(NEWS, lambda event: self._news.put(str(event[1])))
+        return client
+
+
+@dataclass(slots=True)
+class _Host:
+    """A host, and what it does."""
+
+    identity: str
+    is_open: bool = False
+    """Whether it has opened the study and begun to measure it."""
+    sent: Future[bytes] | None = None
+    """Its current task."""
+    leases: dict[tuple[int, int], Lease] = field(default_factory=dict)
+    """Of the blocks that it measures, by context and number."""
+    known: set[int] = field(default_factory=set)
+    """Contexts that it is preparing and another host has prepared."""
+    is_assigned: bool = False
+    """Whether it has a task of the engine, which has not heard of its end."""
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it can have a task."""
+        return self.is_open and self.sent is None and not self.is_assigned
+
+
+class FleetHosts:
+    """The hosts of a fleet for one study."""
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        opening: Open,
+        begin: Begin,
+        opened: dict[str, str],
+        ledger: Ledger,
+        progress: Progress,
+    ) -> None:
+        """opening, begin: what every host must do before its first task.
+
+        opened: the identity of hosts that have opened the study of this run, by name; hosts are added.
+        """
+        self._fleet = fleet
+        self._opened = opened
+        self._opening = opening
+        self._begin = begin
+        self._ledger = ledger
+        self._progress = progress
+        self._hosts: dict[str, _Host] = {}
+        self._refused: dict[str, str] = {}
+        # The identity of hosts that cannot measure this study, by name.
+        self._replies: SimpleQueue[tuple[str, Future[bytes]]] = SimpleQueue()
+        self._events: deque[Event] = deque()
+        self._late: dict[str, dict[tuple[int, int], Lease]] = {}
+        # Leases that have ended with a host whose reply may still come, by the key of its task.
+        self._writing: set[int] = set()
+        # Contexts whose load is known to write.
+        self._part: Sequence[Context] = ()
+        self._last_error: PgversusError | None = None
+        self._looked = self._seen = time.monotonic()
+        self._look()
+
+    def begin_part(self, contexts: Sequence[Context]) -> None:
+        """Note the contexts whose data hosts may keep."""
+        self._part = tuple(contexts)
+
+    def free(self) -> Sequence[str]:
+        """Return the hosts without a task; wait for one if no host has any."""
+        while True:
+            free = [name for name, host in self._hosts.items() if host.is_free]
+            if free or self._events or any(host.is_assigned for host in self._hosts.values()):
+                return free
+            self._wait()
+
+    def prepare(self, host: str, contexts: Sequence[KnownContext]) -> None:
+        """Send the contexts to a host."""
+        for context, known in contexts:
+            self._note_writing(context.number, known)
+        self._hosts[host].known = {context.number for context, known in contexts if known is not None}
+        run, number = self._begin.run, self._begin.number
+        label = contexts[0][0].label
+        self._progress.host(host, _PREPARES if label else _PREPARES_IT, context=label)
+        task = Prepare(run=run, number=number, part=self._part, contexts=tuple(contexts))
+        self._assign(host, task, f"{run}-{number}-prepare-{host}")
+
+    def measure(self, host: str, orders: Sequence[BlockOrder], left_s: float) -> None:
+        """Grant a host the leases of some blocks, then send them."""
+        run, number, hosts = self._begin.run, self._begin.number, self._open_hosts
+        leases = {
+            (order.context.number, order.number): self._ledger.grant_lease(order.context.number, order.number, host)
+            for order in orders
+        }
+        first = next(iter(leases.values()))
+        label = orders[0].context.label
+        self._progress.host(host, _MEASURES if label else _MEASURES_IT, context=label, block=first.block)
+        self._hosts[host].leases = leases
+        key = f"{run}-{number}-context-{first.context}-block-{first.block}-attempt-{first.attempt}"
+        # On the host itself, a second is a whole one.
+        whole = tuple(replace(one, seconds=None if one.seconds is None else hosts * one.seconds) for one in orders)
+        self._assign(host, Measure(run=run, number=number, orders=whole, left_s=hosts * left_s), key)
+
+    def next_event(self) -> Event:
+        """Wait for the next event; HostError if no host has been there for ten minutes, or none can go on."""
+        while not self._events:
+            self._wait()
+        event = self._events.popleft()
+        if isinstance(event, TaskFinished) and (host := self._hosts.get(event.host)):
+            host.is_assigned = False
+        return event
+
+    def can_share_start(self, one: Context, other: Context) -> bool:
+        """Return what is known from their preparations."""
+        return can_share_start(one, other, self._writing)
+
+    def abandon(self) -> None:
+        """Forget all tasks; hosts end them unheard."""
+        # If the results cannot be written, the run ends with that error anyway.
+        with suppress(StoreError):
+            for host in self._hosts.values():
+                self._end_leases(host)
+        # What is busy begins anew when it has finished.
+        self._hosts = {name: host for name, host in self._hosts.items() if host.is_open and host.sent is None}
+        for host in self._hosts.values():
+            host.is_assigned = False
+        self._events.clear()
+
+    @property
+    def _open_hosts(self) -> int:
+        """How many hosts share the time of the study, 1 or more."""
+        return max(1, sum(host.is_open for host in self._hosts.values()))
+
+    def _assign(self, name: str, task: Task, key: str) -> None:
+        host = self._hosts[name]
+        host.is_assigned = True
+        self._send(name, host, task, key)
+
+    def _send(self, name: str, host: _Host, task: Task, key: str) -> None:
+        host.sent = self._fleet.send(name, task, key)
+        host.sent.add_done_callback(lambda future: self._replies.put((name, future)))
+
+    def _wait(self) -> None:
+        """Take the next reply, and look after hosts that come and go."""
+        try:
+            name, future = self._replies.get(timeout=_LOOK_S)
+        except Empty:
+            pass
+        else:
+            self._take(name, future)
+        if time.monotonic() - self._looked >= _LOOK_S:
+            self._look()
+
+    def _look(self) -> None:
+        self._fleet.say_news()
+        found = self._fleet.hosts()
+        self._looked = time.monotonic()
+        for name in [name for name, host in self._hosts.items() if found.get(name) != host.identity]:
+            self._lose(name, "it has left the fleet")
+        for name, identity in found.items():
+            if name not in self._hosts and self._refused.get(name) != identity:
+                self._hosts[name] = host = _Host(identity=identity)
+                is_open = self._opened.get(name) == identity
+                self._progress.host(name, _OPENS)
+                self._send(name, host, self._begin if is_open else self._opening, f"{self._begin.run}-begin-{name}")
+        if self._hosts:
+            self._seen = self._looked
+        alone_s = self._looked - self._seen
+        if self._last_error is not None and alone_s > _REFUSED_S:
+            raise self._last_error
+        if alone_s > _PATIENCE_S:
+            raise no_hosts()
+
+    def _take(self, name: str, future: Future[bytes]) -> None:
+        host = self._hosts.get(name)
+        if host is None or host.sent is not future:
+            self._keep_late(future)
+            return
+        reply = reply_of(future)
+        if reply is None:
+            self._lose(name, "it was lost during a task")
+            return
+        host.sent = None
+        self._heed(name, host, reply)
+
+    def _heed(self, name: str, host: _Host, reply: Reply) -> None:
+        match reply:
+            case Opened(facts=facts):
+                self._open(name, host, facts["builds"])
+            case Done(events=events) if error := _failure_of_host(events, host.known):
+                self._refuse(name, host, error)
+            case Done(events=events) if host.is_assigned:
+                self._events += [self._measured_on(name, host, event) for event in events]
+                self._end_leases(host, Outcome.UNMEASURED)
+                self._events.append(TaskFinished(host=name))
+                self._progress.host(name, _WAITS)
+            case Done():
+                host.is_open = True
+                self._events.append(HostJoined(host=name))
+                self._progress.host(name, _WAITS)
+            case Failed(error=error, events=events):
+                self._events += [self._measured_on(name, host, event) for event in events]
+                self._refuse(name, host, error)
+            case _:
+                # The worker was restarted: it does not know the study.
+                self._opened.pop(name, None)
+                self._lose(name, "it was restarted")
+
+    def _open(self, name: str, host: _Host, builds: Mapping[str, Fact]) -> None:
+        """Begin the study on a host that has opened it, with the same servers as the others."""
+        try:
+            check_same_builds(self._opening.before or {}, builds, Path(name))
+        except PgversusError as error:
+            self._refuse(name, host, error)
+            return
+        self._opened[name] = host.identity
+        self._send(name, host, self._begin, f"{self._begin.run}-begin-{name}")
+
+    def _keep_late(self, future: Future[bytes]) -> None:
+        """Store what a host has measured that was believed lost; it is not used."""
+        leases = self._late.pop(str(future.key), {})
+        reply = reply_of(future) if leases else None
+        for event in reply.events if isinstance(reply, Done) else ():
+            if isinstance(event, BlockMeasured):
+                self._ledger.keep_unused(leases[event.context, event.block.number], event.block)
+
+    def _measured_on(self, name: str, host: _Host, event: Event) -> Event:
+        """Return an event with the host of its block, whose lease ends."""
+        if isinstance(event, ContextPrepared) and isinstance(event.found, Preparation):
+            self._note_writing(event.context, event.found)
+        if not isinstance(event, BlockMeasured):
+            return event
+        lease = host.leases.pop((event.context, event.block.number))
+        self._ledger.end_lease(lease, Outcome.MEASURED)
+        # As many hosts measure at the same time.
+        wall_s = event.block.wall_s / self._open_hosts
+        return BlockMeasured(host=name, context=event.context, block=event.block._replace(host=name, wall_s=wall_s))
+
+    def _note_writing(self, context: int, preparation: Preparation | None) -> None:
+        if preparation is not None and preparation.writes:
+            self._writing.add(context)
+
+    def _refuse(self, name: str, host: _Host, error: PgversusError) -> None:
+        """Leave a host out that cannot measure this study."""
+        self._progress.say(f"{name} does not take part: {error.summary}")
+        self._refused[name] = host.identity
+        self._last_error = error
+        self._lose(name, "")
+
+    def _lose(self, name: str, why: str) -> None:
+        host = self._hosts.pop(name)
+        self._progress.host(name, "")
+        if why:
+            self._progress.say(f"{name}: {why}")
+        if host.is_assigned:
+            if host.sent is not None:
+                self._late[str(host.sent.key)] = host.leases
+            self._end_leases(host)
+        if host.is_open:
+            # Even without a task: what it had prepared is lost.
+            self._events.append(HostLost(host=name))
+
+    def _end_leases(self, host: _Host, outcome: Outcome = Outcome.LOST) -> None:
+        for lease in host.leases.values():
+            self._ledger.end_lease(lease, outcome)
+        host.leases = {}
+
+
+def reply_of(future: Future[bytes]) -> Reply | None:
+    """Return the reply to a task that has ended; None if its host was lost."""
+    if future.status != "finished":
+        return None
+    try:
+        reply = decoded_reply(future.result(timeout=_FETCH_S))
+    except (OSError, TimeoutError, CancelledError, KilledWorker):
+        # It was lost before its reply was fetched.
+        return None
+    future.release()
+    return reply
+
+
+def _failure_of_host(events: Sequence[Event], known: set[int]) -> PgversusError | None:
+    """Return why a host cannot prepare a context that another one has prepared, such as other data; None if it can."""
+    found = [event for event in events if isinstance(event, ContextPrepared) and event.context in known]
+    return next((event.found for event in found if isinstance(event.found, PgversusError)), None)
+
+
+def no_hosts() -> HostError:
+    """Return the error of a fleet without hosts."""
+    return HostError(
+        "the fleet has no hosts",
+        slug="fleet-empty",
+        where="--fleet",
+        found="no worker that measures",
+        expected="at least one",
+        to_do="start pgversus fleet worker on a host",
+    )

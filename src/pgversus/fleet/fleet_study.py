@@ -1,0 +1,190 @@
+"""A study opened on a fleet: the first host that can measure it decides what all others must be like."""
+
+import hashlib
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from socket import gethostname
+from typing import Any
+
+from distributed import Client
+
+from pgversus.engine.hosts import Hosts
+from pgversus.engine.progress import Progress
+from pgversus.errors import HostError, PgversusError, StudyError
+from pgversus.fleet.connection import configure, security_of
+from pgversus.fleet.fleet_hosts import Fleet, FleetHosts, no_hosts, reply_of
+from pgversus.fleet.messages import Begin, Close, Failed, Open, Opened, versions_here
+from pgversus.fleet.setup_files import texts_of
+from pgversus.lab.study_host import ExternalData, Ledger, Measuring
+from pgversus.postgres.labels import label_of_running
+from pgversus.study.servers import RunningServer
+from pgversus.study.study import Study
+
+_CONNECT_S = 20
+_FIRST_HOST_S = 60.0
+# Until the first host must be there.
+_LOOK_S = 0.5
+_CLOSE_S = 15.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetOptions:
+    """The user's choices for a fleet."""
+
+    address: str
+    """Of the scheduler, as checked_address() returns it."""
+    certificates: Path | None
+    sample_plans: bool
+    check_rows: bool
+
+
+class FleetStudy:
+    """A study that is ready to be measured by a fleet."""
+
+    def __init__(self, fleet: Fleet, opening: Open, opened: Opened, hosts: dict[str, str], progress: Progress) -> None:
+        """opening: for every other host. hosts: those that have opened it, by name."""
+        self.study = opened.study
+        self.facts = opened.facts
+        self._fleet = fleet
+        self._opening = opening
+        self._hosts = hosts
+        self._progress = progress
+        self._number = 0
+
+    def hosts(self, measuring: Measuring, external: ExternalData, ledger: Ledger, stack: ExitStack) -> Hosts:
+        """Return the hosts of the fleet; they stop their servers when another study begins, or the run ends."""
+        del external, stack
+        self._number += 1
+        others = measuring.others
+        arms = max(len(context.comparison.arms) for context in measuring.study.contexts)
+        begin = Begin(
+            run=self._opening.run,
+            number=self._number,
+            study=measuring.study,
+            capture=measuring.capture,
+            others=() if others is None else tuple(tuple(others(arm)) for arm in range(arms)),
+            log_prefix=measuring.log_prefix,
+        )
+        return FleetHosts(self._fleet, self._opening, begin, self._hosts, ledger, self._progress)
+
+    def close(self) -> None:
+        """Let every host stop its servers and remove their data."""
+        there, task = self._fleet.hosts(), Close(run=self._opening.run)
+        names = [name for name, identity in self._hosts.items() if there.get(name) == identity]
+        sent = [self._fleet.send(name, task, f"{task.run}-close-{name}") for name in names]
+        # Tasks end with the connection. A host that is still measuring stops when another run needs it.
+        until = time.monotonic() + _CLOSE_S
+        while time.monotonic() < until and not all(future.done() for future in sent):
+            time.sleep(_LOOK_S)
+
+    def keep_server_logs(self, results: Path) -> None:
+        """Do nothing: the logs stay on the hosts."""
+
+
+@contextmanager
+def open_fleet_study(
+    study: Study, progress: Progress, before: Mapping[str, Any] | None, results: Path, *, options: FleetOptions
+) -> Iterator[FleetStudy]:
+    """Open a study on the first host of a fleet that can measure it.
+
+    before: facts of the results in the folder `results`. PgversusError of any kind if no host can measure the study.
+    """
+    _check_servers(study)
+    files = texts_of(study)
+    configure()
+    with closing(_connected(options, progress)) as fleet:
+        opening = Open(
+            run=_run_name(results),
+            versions=versions_here(),
+            study=study,
+            files=files,
+            before=before,
+            sample_plans=options.sample_plans,
+            check_rows=options.check_rows,
+        )
+        name, identity, opened = _opened_first(fleet, opening, progress)
+        opening = replace(opening, study=opened.study, before=opened.facts)
+        found = FleetStudy(fleet, opening, opened, {name: identity}, progress)
+        try:
+            yield found
+        finally:
+            found.close()
+
+
+def _run_name(results: Path) -> str:
+    """Return the name of the run. A killed one that is resumed has the same, so that no host waits for its end."""
+    place = f"{gethostname()} {results.resolve()}"
+    return f"pgversus-{hashlib.sha256(place.encode()).hexdigest()[:12]}"
+
+
+def _connected(options: FleetOptions, progress: Progress) -> Fleet:
+    security = security_of(options.certificates)
+    connect = partial(Client, options.address, security=security, timeout=_CONNECT_S, set_as_default=False)
+    try:
+        return Fleet(connect, progress)
+    except (OSError, TimeoutError) as error:
+        raise HostError(
+            "the scheduler of the fleet cannot be reached",
+            slug="fleet-unreachable",
+            where=options.address,
+            found=str(error).splitlines()[0] if str(error) else type(error).__name__,
+            expected="a scheduler whose certificate is of the same authority",
+            to_do="pgversus fleet scheduler on that host, with certificates of the same authority",
+        ) from error
+
+
+def _opened_first(fleet: Fleet, opening: Open, progress: Progress) -> tuple[str, str, Opened]:
+    """Return the first host that opens the study, its identity, and what it found."""
+    until = time.monotonic() + _FIRST_HOST_S
+    refused: dict[str, PgversusError] = {}
+    while True:
+        found = fleet.hosts()
+        waiting = [name for name in sorted(found) if name not in refused]
+        if not waiting:
+            if time.monotonic() > until:
+                raise next(iter(refused.values()), no_hosts())
+            if refused and refused.keys() >= found.keys() and found:
+                raise next(iter(refused.values()))
+            time.sleep(_LOOK_S)
+            continue
+        name = waiting[0]
+        progress.say(f"opening the study on {name}")
+        reply = _reply_to(fleet, opening, name, found[name])
+        match reply:
+            case Opened():
+                return name, found[name], reply
+            case Failed(error=error):
+                progress.say(f"{name} does not take part: {error.summary}")
+                refused[name] = error
+            case None:
+                progress.say(f"{name} was lost while it opened the study")
+
+
+def _reply_to(fleet: Fleet, task: Open, host: str, identity: str) -> Opened | Failed | None:
+    """Return the reply of a host; None if it is lost."""
+    future = fleet.send(host, task, f"{task.run}-open-{host}")
+    while not future.done():
+        fleet.say_news()
+        if fleet.hosts().get(host) != identity:
+            return None
+        time.sleep(_LOOK_S)
+    reply = reply_of(future)
+    assert reply is None or isinstance(reply, Opened | Failed)  # noqa: S101 - a host answers an Open with one of them
+    return reply
+
+
+def _check_servers(study: Study) -> None:
+    external = next((one for one in study.servers if isinstance(one, RunningServer)), None)
+    if external is not None:
+        raise StudyError(
+            "a fleet measures only servers that its hosts start themselves",
+            slug="fleet-external-server",
+            where=label_of_running(external),
+            found="an external server",
+            expected="versions, builds or bin directories",
+            to_do="run this study without --fleet",
+        )

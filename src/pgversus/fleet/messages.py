@@ -1,0 +1,145 @@
+"""What the driver of a study and the hosts of its fleet send each other, as bytes that Dask passes on unread."""
+
+import pickle
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+from pgversus.engine.events import Event
+from pgversus.engine.hosts import KnownContext
+from pgversus.engine.testbed import BlockOrder
+from pgversus.errors import PgversusError
+from pgversus.lab.study_host import Capture
+from pgversus.records.plans import CapturedStatement
+from pgversus.study.study import Context, Study
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Versions:
+    """The programs that must be the same on the driver and on every host."""
+
+    pgversus: str
+    python: str
+    """Its major and minor version."""
+    distributed: str
+
+
+def versions_here() -> Versions:
+    """Return those of this process."""
+    major, minor, _ = platform.python_version_tuple()
+    return Versions(pgversus=version("pgversus"), python=f"{major}.{minor}", distributed=version("distributed"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Open:
+    """Open a study: fetch or build its servers."""
+
+    run: str
+    """The name of the run, new each time."""
+    versions: Versions
+    study: Study
+    files: Mapping[str, str]
+    """The texts of its setup files, by path."""
+    before: Mapping[str, Any] | None
+    """Facts that must be the same on this host: of the earlier results, or of the first host; None for a new study."""
+    sample_plans: bool
+    check_rows: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """A host has opened a study."""
+
+    study: Study
+    """With the values and settings that servers and data allow."""
+    facts: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begin:
+    """Begin to measure a study: that of the run, or one that follows from it."""
+
+    run: str
+    number: int
+    """Of the study in the run, from 1."""
+    study: Study
+    capture: Capture
+    others: tuple[tuple[CapturedStatement, ...], ...]
+    """The other statements of an application, by arm; empty if they do not matter."""
+    log_prefix: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepare:
+    """Prepare contexts of the study that was begun last."""
+
+    run: str
+    number: int
+    part: Sequence[Context]
+    """The contexts whose data may be kept."""
+    contexts: Sequence[KnownContext]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """Measure blocks of the study that was begun last."""
+
+    run: str
+    number: int
+    orders: Sequence[BlockOrder]
+    left_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Close:
+    """Stop all servers of a run and remove their data: it has ended."""
+
+    run: str
+
+
+Task = Open | Begin | Prepare | Measure | Close
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """A host has finished a task."""
+
+    events: Sequence[Event] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotOpen:
+    """A host does not know the study: it was restarted, or has opened another one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """A host cannot do the task."""
+
+    error: PgversusError
+    events: Sequence[Event] = ()
+    """Those before the error."""
+
+
+Reply = Opened | Done | NotOpen | Failed
+
+
+def encoded(message: Task | Reply) -> bytes:
+    """Return a message as bytes."""
+    return pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
+
+
+def decoded_task(data: bytes) -> Task:
+    """Return a task. Whoever could send it may run programs on this host in any case."""
+    found = pickle.loads(data)  # noqa: S301 - see above
+    assert isinstance(found, Task)  # noqa: S101 - the versions are the same
+    return found
+
+
+def decoded_reply(data: bytes) -> Reply:
+    """Return the reply of a host, which the driver trusts as the hosts trust the driver."""
+    found = pickle.loads(data)  # noqa: S301 - see above
+    assert isinstance(found, Reply)  # noqa: S101 - the versions are the same
+    return found

@@ -1,0 +1,43 @@
+"""The program through which the driver and the hosts of a fleet find each other: a Dask scheduler without a dashboard.
+
+It knows nothing that the driver's results do not hold: after its end and a new start, the run goes on.
+"""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+from distributed import Scheduler
+
+from pgversus.errors import HostError
+from pgversus.fleet.connection import NO_PAGES, configure, security_of
+
+
+def run_scheduler(host: str, port: int, certificates: Path | None, say: Callable[[str], None]) -> None:
+    """Serve until interrupted. host: the address to listen on. say: receives a line with the address."""
+    configure()
+    try:
+        asyncio.run(_serve(host, port, certificates, say))
+    except OSError as error:
+        raise HostError(
+            "the scheduler of the fleet cannot listen",
+            slug="fleet-port",
+            where=f"{host}:{port}",
+            found=error.strerror or str(error),
+            expected="an address of this host and a free port",
+            to_do="choose others with --host and --port",
+        ) from error
+
+
+async def _serve(host: str, port: int, certificates: Path | None, say: Callable[[str], None]) -> None:
+    scheduler = Scheduler(
+        host=host,
+        port=port,
+        protocol="tcp" if certificates is None else "tls",
+        dashboard=False,
+        dashboard_address=NO_PAGES,
+        security=security_of(certificates),
+    )
+    async with scheduler:
+        say(f"the fleet meets at {scheduler.address}; Ctrl-C ends it")
+        await scheduler.finished()

@@ -1,0 +1,219 @@
+"""A study on the host that measures it: builds, data and servers, for it and for the studies that follow from it."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+from pgversus.data.snapshots import Snapshots
+from pgversus.engine.hosts import Hosts, ThisHost
+from pgversus.engine.progress import Progress
+from pgversus.host.counters import OtherLoad
+from pgversus.host.directories import open_cache
+from pgversus.host.facts import host_facts
+from pgversus.host.identity import ServerUser
+from pgversus.lab.chosen_values import with_chosen_values
+from pgversus.lab.load_runner import ExplainArms
+from pgversus.lab.plan_capture import Explainer, capture_or_reason, explained_counterfactual
+from pgversus.lab.resources import RunResources, StudyResources, open_resources
+from pgversus.lab.results_writer import keep_server_logs
+from pgversus.lab.resume_checks import build_facts, changes_of_host, check_same_client, check_same_host, client_facts
+from pgversus.lab.testbed import PostgresTestbed
+from pgversus.postgres.client import Client, check_encryption, check_login
+from pgversus.postgres.labels import label_of_running
+from pgversus.postgres.session import uri_target
+from pgversus.records.plans import CapturedStatement
+from pgversus.records.trials import Block
+from pgversus.store.leases import Lease, Outcome
+from pgversus.study.servers import RunningServer, ServerName
+from pgversus.study.study import Study, StudyKind
+from pgversus.text.units import percent
+
+_BUSY = 0.25
+# Share of CPU time used by others from which a host is called busy.
+
+
+class Capture(StrEnum):
+    """How the plans of a study are captured before its first block."""
+
+    NONE = "none"
+    PLANS = "plans"
+    """With the settings that restore the old ones."""
+    COUNTERFACTUAL = "counterfactual"
+    """Those of an attribution, which must be the old ones."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measuring:
+    """A study to be measured: that of the run, or one that follows from its results."""
+
+    study: Study
+    capture: Capture = Capture.NONE
+    others: Callable[[int], Sequence[CapturedStatement]] | None = None
+    """Returns the other statements of an application on the arm with an index."""
+    log_prefix: str = ""
+    """Of its servers' logs: arms of another study have different servers."""
+    kept_logs: Path | None = None
+    """Directory for transaction logs; None to discard them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExternalData:
+    """The external servers of a study whose data earlier runs have loaded."""
+
+    loaded: frozenset[ServerName] = frozenset()
+    changed: frozenset[ServerName] = frozenset()
+    """Of these, those whose data the loads of the study have changed since, or may have."""
+    note_loaded: Callable[[RunningServer], None] = lambda _: None
+    """Called with each external server as soon as it holds the study's data."""
+
+
+class Ledger(Protocol):
+    """The record of what the hosts of a fleet may measure, and the only truth about it."""
+
+    def grant_lease(self, context: int, block: int, host: str) -> Lease:
+        """Record that a host may measure a block, before it is told; earlier leases of the block have ended."""
+
+    def end_lease(self, lease: Lease, outcome: Outcome) -> None:
+        """Record how a lease ended."""
+
+    def keep_unused(self, lease: Lease, block: Block) -> None:
+        """Store what was measured and does not count."""
+
+
+class MeasurableStudy(Protocol):
+    """A study that is ready to be measured on one host or on many."""
+
+    study: Study
+    """With the values and settings that its servers and data allow."""
+    facts: Mapping[str, Any]
+    """Of the hosts, their pgbench and their builds, as they are stored."""
+
+    def hosts(self, measuring: Measuring, external: ExternalData, ledger: Ledger, stack: ExitStack) -> Hosts:
+        """Return the hosts that measure a study. stack: stops all that is running at its end."""
+
+    def keep_server_logs(self, results: Path) -> None:
+        """Append the logs of all servers to the results."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostOptions:
+    """The user's choices that matter on the host that measures."""
+
+    user: ServerUser
+    client: Client
+    sample_plans: bool = False
+    """Whether to run the load again with auto_explain, to check that its plans are the captured ones."""
+    check_rows: bool = False
+    """Whether to compare the rows that statements return on each arm before measuring."""
+
+
+class StudyHost:
+    """A study on this host. It is a MeasurableStudy that this host alone measures."""
+
+    def __init__(
+        self,
+        study: Study,
+        resources: RunResources,
+        snapshots: Snapshots | None,
+        facts: Mapping[str, Any],
+        options: HostOptions,
+        progress: Progress,
+    ) -> None:
+        """snapshots: loaded already, None if there are none."""
+        self.study = study
+        self.facts = facts
+        self._resources = resources
+        self._snapshots = snapshots
+        self._options = options
+        self._progress = progress
+
+    def testbed(self, measuring: Measuring, external: ExternalData, stack: ExitStack) -> PostgresTestbed:
+        """Return the testbed of a study. stack: stops its servers and removes their data at its end."""
+        if self._snapshots is None:
+            self._snapshots = self._resources.snapshots(
+                self._options.client, self._progress, loaded_before=external.loaded, note_loaded=external.note_loaded
+            )
+        directory = replace(self._resources.directory, log_prefix=measuring.log_prefix)
+        shared = StudyResources(
+            resources=replace(self._resources, directory=directory),
+            client=self._options.client,
+            snapshots=self._snapshots,
+            changed_servers=external.changed,
+            kept_logs=measuring.kept_logs,
+            progress=self._progress,
+        )
+        return PostgresTestbed(measuring.study, shared, stack, self._explain(measuring))
+
+    def hosts(self, measuring: Measuring, external: ExternalData, ledger: Ledger, stack: ExitStack) -> Hosts:
+        """Return this host; it needs no leases."""
+        del ledger
+        return ThisHost(self.testbed(measuring, external, stack), time.monotonic, self._progress)
+
+    def keep_server_logs(self, results: Path) -> None:
+        """Append the logs of all servers to the results."""
+        keep_server_logs(self._resources.directory, results)
+
+    def _explain(self, measuring: Measuring) -> ExplainArms | None:
+        if measuring.capture is Capture.NONE:
+            return None
+        explainer = Explainer(
+            client=self._options.client,
+            scratch=self._resources.directory.root / "statements",
+            with_rows=self._options.check_rows or self.study.kind is StudyKind.UPGRADE_CHECK,
+            samples=self._options.sample_plans,
+            others=measuring.others,
+            progress=self._progress,
+        )
+        how = capture_or_reason if measuring.capture is Capture.PLANS else explained_counterfactual
+        return partial(how, explainer)
+
+
+@contextmanager
+def open_study_host(
+    study: Study, progress: Progress, before: Mapping[str, Any] | None, results: Path, *, options: HostOptions
+) -> Iterator[StudyHost]:
+    """Fetch or build the servers of a study; everything started is stopped and removed on exit.
+
+    before: facts of the results in the folder `results`, measured on the same host with the same pgbench; None if there
+    are none.
+    PgversusError of any kind if the study cannot be measured here.
+    """
+    other_load = OtherLoad.now()
+    host, client = host_facts(open_cache().runs), client_facts(options.client)
+    if before is not None:
+        # Before anything is fetched.
+        check_same_client(before, client, results)
+        check_same_host(before, host, results)
+        for line in changes_of_host(before, host):
+            progress.say(line)
+    _check_client(study, options.client)
+    with open_resources(study, options.user, progress, before) as resources:
+        study, snapshots = with_chosen_values(resources, options.client, progress, is_new=before is None)
+        _say_if_busy(other_load.share_since(), progress)
+        facts = {"host": host, "client": client, "builds": build_facts(resources.builds)}
+        yield StudyHost(study, resources, snapshots, facts, options, progress)
+
+
+def _say_if_busy(others_share: float, progress: Progress) -> None:
+    """Say so before anything is measured if others keep the host too busy; the user decides whether to continue."""
+    if others_share > _BUSY:
+        progress.say(
+            f"warning: this host is busy: other programs or guests use {percent(others_share)} of its CPU time. "
+            "Verdicts may take much longer or remain undecided. Press Ctrl-C to end the run"
+        )
+
+
+def _check_client(study: Study, client: Client) -> None:
+    """An external server may require more than the client supports, or reject the user that it runs as."""
+    arms = [arm for context in study.contexts for arm in context.comparison.arms]
+    with_files = {arm.server for arm in arms if arm.dataset.setup_files}
+    for server in study.servers:
+        if isinstance(server, RunningServer):
+            target, label = uri_target(server.uri, ()), label_of_running(server)
+            check_encryption(client, target, label, runs_psql=server in with_files)
+            check_login(client, target, label)

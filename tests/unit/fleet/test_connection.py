@@ -1,0 +1,46 @@
+"""Addresses of a fleet: encrypted, or on this host alone."""
+
+import pytest
+
+from pgversus.errors import StudyError
+from pgversus.fleet.connection import checked_address
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("tls://db1:1234", "tls://db1:1234"),
+        ("tls://db1", "tls://db1:8786"),
+        ("db1", "tls://db1:8786"),
+        ("10.0.0.1:99", "tls://10.0.0.1:99"),
+        ("tls://[fd00::1]:99", "tls://[fd00::1]:99"),
+    ],
+)
+def test_with_certificates_any_host_is_possible(text: str, address: str) -> None:
+    assert checked_address(text, has_certificates=True) == address
+
+
+@pytest.mark.parametrize("text", ["tcp://127.0.0.1:8786", "127.0.0.1", "tcp://localhost:1", "tcp://[::1]:1"])
+def test_without_certificates_only_this_host_is_possible(text: str) -> None:
+    assert checked_address(text, has_certificates=False).startswith("tcp://")
+
+
+@pytest.mark.parametrize(
+    ("text", "has_certificates"),
+    [
+        ("tcp://10.0.0.1:8786", False),
+        ("10.0.0.1", False),
+        ("db1", False),
+        ("tls://127.0.0.1", False),
+        ("tcp://127.0.0.1", True),
+        ("http://db1", True),
+        ("tls://", True),
+        ("tls://db1:port", True),
+        ("tls://db1:99999", True),
+        ("tls://db1/path", True),
+        ("", True),
+    ],
+)
+def test_anything_else_is_refused(text: str, *, has_certificates: bool) -> None:
+    with pytest.raises(StudyError, match="cannot be used"):
+        checked_address(text, has_certificates=has_certificates)
