@@ -246,6 +246,9 @@ def test_windows_in_which_the_server_was_stopped_are_disturbed(
         with monkeypatch.context() as stopped:
             stopped.setattr(LoadSessions, "_ask", continue_and_ask)
             os.kill(backend, signal.SIGSTOP)
+            # It stops when it gets a processor; if it was continued before, it would never have stopped.
+            while psutil.Process(backend).status() != psutil.STATUS_STOPPED:
+                time.sleep(0.001)
             runner.measure(0, seed=2, name="")
         timer.join()
         assert all(window.was_disturbed for window in runner.collect(0))
