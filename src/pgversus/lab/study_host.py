@@ -34,7 +34,7 @@ from pgversus.study.study import Study, StudyKind
 from pgversus.text.units import percent
 
 _BUSY = 0.25
-# Share of CPU time used by others from which a host is called busy.
+# Share of CPU time used by other programs from which a host is reported as busy.
 
 
 class Capture(StrEnum):
