@@ -1,12 +1,12 @@
 """Check that short windows give the same ratio as long ones, on real servers: `make bench-bias`.
 
-One server is compared with itself under a loop that a setting makes longer by a known share. The interval of each
-window length that pgversus may choose must include that share: slices of fast statements with one or several clients,
-single executions, and windows of 1 s of a load that writes. A statement also has a part that does not grow with its
-loop; windows of 1 s measure it first. The host must be idle.
+One server is compared with itself under a loop that a setting makes longer by a known share. For every kind of window
+that pgversus may choose, the interval must include that share: slices of fast statements with one or several clients,
+single executions, and windows of 1 s of a load that writes. Part of the time of a statement does not grow with its
+loop; this part is measured first, in windows of 1 s. The host must be idle.
 
-One interval of 95 % in twenty misses by chance, so a cell that misses is measured again, alone, in twice the blocks: a
-bias misses again.
+One 95 % interval in twenty misses by chance. A cell that misses is therefore measured again, alone, with twice as many
+blocks: if it is biased, it misses again.
 """
 
 import argparse
@@ -28,8 +28,8 @@ _CONFIDENCE = 0.95
 _LONG = ("--window", "1s", "--windows", "8")
 _BLOCKS_OF_LONG = 4
 _FOUR_QUADS = ("--windows", "8")
-"""For executions that fill a block with one quad. On a host that changes between two speeds, a quad has few possible
-results; that three or four blocks agree in one of them by chance is too likely for a t interval."""
+"""For executions so long that one quad fills a block. On a host that changes between two speeds, a quad has few
+possible results, so three or four blocks agree in one of them by chance too often for a t interval."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,9 +50,9 @@ CASES = (
     Case(name="20 ms, 4 clients", rounds=600_000, arguments=("-c", "4")),
     Case(name="200 ms, 1 client", rounds=6_000_000, arguments=_FOUR_QUADS),
     Case(name="200 ms, 4 clients", rounds=6_000_000, arguments=("-c", "4", *_FOUR_QUADS)),
-    Case(name="0.3 ms, 1 client, sessions anew", rounds=10_000, script=_PAUSING),
-    Case(name="0.3 ms, 4 clients, sessions anew", rounds=10_000, arguments=("-c", "4"), script=_PAUSING),
-    Case(name="20 ms, 1 client, sessions anew", rounds=600_000, script=_PAUSING),
+    Case(name="0.3 ms, 1 client, new sessions", rounds=10_000, script=_PAUSING),
+    Case(name="0.3 ms, 4 clients, new sessions", rounds=10_000, arguments=("-c", "4"), script=_PAUSING),
+    Case(name="20 ms, 1 client, new sessions", rounds=600_000, script=_PAUSING),
     Case(name="2 ms and an update, 4 clients", rounds=60_000, arguments=("-c", "4"), script=_WRITING),
     Case(name="20 ms, 1 client, windows of 1 s", rounds=600_000, arguments=("--window", "1s")),
 )
@@ -62,11 +62,11 @@ EFFECTS = (0.01, 0.03, 0.1)
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--blocks", type=int, default=12, help="of each case and effect; default 12")
+    parser.add_argument("--blocks", type=int, default=12, help="blocks for each case and effect; default 12")
     parser.add_argument("--case", action="append", choices=[case.name for case in CASES])
     arguments = parser.parse_args()
     print(f"{arguments.blocks} blocks; estimate and its interval of 95 %, in % of the baseline's throughput")
-    print("in brackets: what was planted, less the part of a statement that does not grow with its loop")
+    print("in brackets: the planted effect, less the part of a statement that does not grow with its loop")
     print(f"{'load':<34}{'fixed':>7}" + "".join(f"{f'loop {100 * effect:+g} %':>24}" for effect in EFFECTS), flush=True)
     for case in CASES:
         if case.name in (arguments.case or [case.name]):
@@ -100,7 +100,7 @@ def _fixed_share(case: Case) -> Estimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """The measured effect of a planted one, as log ratios."""
+    """A measured effect and the planted one, as log ratios."""
 
     measured: float
     half_width: float
@@ -108,11 +108,11 @@ class Cell:
 
     @property
     def holds(self) -> bool:
-        """Return whether the interval holds the planted effect."""
+        """Return whether the interval includes the planted effect."""
         return abs(self.measured - self.planted) <= self.half_width
 
     def __str__(self) -> str:
-        """Return estimate, half width, and in brackets what was planted, in percent, marked if the interval misses."""
+        """Return estimate, half width and (planted effect) in percent; ! marks an interval that misses the effect."""
         planted = f"({100 * math.expm1(self.planted):+.2f}){' ' if self.holds else '!'}"
         return f"{100 * math.expm1(self.measured):+.2f} ±{100 * self.half_width:.2f} {planted}"
 

@@ -62,7 +62,7 @@ def main() -> None:
         _write_results(study, folder / "results")
         # The first dry run may fetch the lists of released versions; network time must not count.
         _run("run", "big.toml", "--dry-run", "--results", "none")
-        print(f"{'what':<44}{'s':>7}{'MB':>7}    of {TREATMENTS} treatments, {TRIALS} trials")
+        print(f"{'action':<44}{'s':>7}{'MB':>7}    of {TREATMENTS} treatments, {TRIALS} trials")
         rows = {
             "read and expand": ("-c", "from pgversus.lab.studies import open_study; open_study('big.toml', seed=1)"),
             "pgversus run --dry-run": _pgversus("run", "big.toml", "--dry-run", "--results", "none"),

@@ -1,8 +1,8 @@
 """Measure the builds of six block sizes of one release: time, processor time, ccache hits. `make bench-builds`.
 
 The command line builds them into a separate cache that is empty at first. The first build shows the full cost. The
-others show the effect of ccache with another block size. The last one is removed and built again, which shows the
-effect of ccache with nothing changed.
+others show the effect of ccache if only the block size differs. The last one is removed and built again, which shows
+the effect of ccache if nothing differs.
 """
 
 import os
@@ -30,7 +30,7 @@ def main() -> None:
 
 def _print_table(cache: Path) -> None:
     cache.mkdir(exist_ok=True)
-    # Under root, the servers' user must be able to enter.
+    # Under root, the servers' user must be able to enter it.
     cache.chmod(0o755)
     environment = {**os.environ, "PGVERSUS_CACHE": str(cache)}
     print(f"{'build':<20}{'wall s':>8}{'CPU s':>8}{'ccache hits':>16}", flush=True)

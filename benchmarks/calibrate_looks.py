@@ -21,7 +21,7 @@ CHUNK = 20_000
 
 
 def smallest_p_values(rng: np.random.Generator, studies: int) -> dict[int, np.ndarray]:
-    """Return, by cap, the smallest two-sided p-value up to it of each sequence, shape (studies,)."""
+    """Return, for each cap, the smallest two-sided p-value of each sequence up to the cap, shape (studies,)."""
     x = rng.standard_normal((studies, max(CAPS)))
     n = np.arange(1, max(CAPS) + 1)
     total, squares = np.cumsum(x, axis=1), np.cumsum(x * x, axis=1)

@@ -2,8 +2,8 @@
 
 The real engine runs every study with the real rule on a simulated host (simulated_host.py); only the clock and the load
 are simulated. The truth is known, so every wrong claim can be counted. Prints one table for short windows and one for
-long ones, with a row for each host and true effect. The A/A rows give the false-alarm rate. With --precision it prints
-instead how far estimates are from the truth, if measuring stops at the verdict or at this precision.
+long ones, with a row for each host and true effect. The A/A rows give the false-alarm rate. With --precision, it shows
+instead how far estimates are from the truth if measuring stops at the verdict, and if it stops at this precision.
 """
 
 import argparse
@@ -24,7 +24,7 @@ CASES: tuple[tuple[float, ...], ...] = ((1.0,), (1.01,), (1.03,), (1.10,))
 FAMILY: tuple[float, ...] = (1.0, 1.0, 1.0)
 BIAS_CASES = (1.0, 1.01, 1.02, 1.03)
 REPEATS = ("stolen", "hidden")
-"""Hosts that only show the effect of repeating disturbed rounds: two rows are enough."""
+"""Hosts that only serve to show the effect of repeating disturbed rounds; two rows are enough."""
 PROMISE = 0.05
 
 
@@ -145,7 +145,7 @@ def most_by_chance(studies: int) -> float:
 
 
 def _is_wrong(outcome: Outcome, truth: tuple[float, ...]) -> bool:
-    """Return whether a study claims a difference where none exists, or one of the wrong sign, on any contender."""
+    """Return whether a study claims, for any contender, a difference that does not exist or has the other sign."""
     for verdict, ratio in zip(outcome.verdicts, truth, strict=True):
         if verdict is Verdict.FASTER and ratio <= 1:
             return True

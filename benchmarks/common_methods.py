@@ -4,7 +4,7 @@ one run     one pgbench run of 60 s for each server; a difference of more than 1
 five runs   five runs of 12 s for each server; Welch's t test at 5 %
 benchstat   ten runs of 6 s for each server; the Mann-Whitney U test at 5 % (golang.org/x/perf, its default)
 
-An operation takes as long as it takes, so the methods differ only in the number of times.
+The duration of an operation cannot be chosen, so for operations the methods differ only in the number of runs.
 """
 
 import math
@@ -37,12 +37,12 @@ _RELEVANT = math.log(1.01)
 _TPS = re.compile(r"^tps = ([0-9.]+) ", re.MULTILINE)
 
 Speed = Callable[[Server, float], float]
-"""Runs the work on a server once, for about as many seconds, and returns its speed (1/s)."""
+"""Runs the work on a server once, for about the given number of seconds, and returns its speed (1/s)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """What a method says about B compared with A."""
+    """A method's verdict on B compared with A."""
 
     verdict: str
     """faster, slower, or no claim."""
@@ -51,7 +51,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Method:
-    """A number of runs on each server, and a rule."""
+    """A number of runs on each server, and a rule that compares them."""
 
     runs: int
     run_s: float
@@ -117,7 +117,7 @@ def tps_of(script: Path) -> Speed:
 
 
 def repeated(prepare: str, statement: str) -> Speed:
-    """Return the speed of an operation: one over its seconds. prepare: SQL that restores what it needs."""
+    """Return the speed of an operation: 1 / its seconds. prepare: SQL that restores the state before it."""
 
     def speed(server: Server, seconds: float) -> float:
         del seconds

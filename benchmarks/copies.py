@@ -1,8 +1,8 @@
-"""Measure the time of fresh data: loading, copying, storing in the cache, taking from it. `make bench-copies`.
+"""Measure the time of loading data, copying it, storing it in the cache and taking it from there: `make bench-copies`.
 
-The actions run in turn on pgbench's tables at scale 50; the table shows the minimum of three runs. Loading is initdb,
-pgbench -i, VACUUM ANALYZE and a clean stop, without the hashing of all rows that a run does once. Loading, copying and
-storing all end with the data on disk.
+The actions run in turn on pgbench's tables at scale 50; the table shows the minimum of three runs. Loading consists of
+initdb, pgbench -i, VACUUM ANALYZE and a clean stop, without the hashing of all rows, which a run does once. Loading,
+copying and storing all end with the data on disk.
 """
 
 import shutil
@@ -38,7 +38,7 @@ from pgversus.study.workload import PgbenchWorkload
 
 SERVER, SCALE, REPEATS = "17.8", 50, 3
 BOUND = 0.2
-# Limit of a copy, as a share of the time of loading.
+# Upper limit for the time of a copy, as a share of the time of loading.
 
 NOTHING = Fingerprint(
     tables={},
@@ -120,7 +120,7 @@ def _timed(action: Callable[[], T]) -> tuple[T, float]:
 
 def _print(times: dict[str, list[float]], size: int, way: str) -> int:
     least = {name: min(seconds) for name, seconds in times.items()}
-    print(f"scale {SCALE} on {SERVER}: {size / 1e6:.0f} MB; copies are made by {way}; least of {REPEATS}, in turn")
+    print(f"scale {SCALE} on {SERVER}: {size / 1e6:.0f} MB; method of copying: {way}; minimum of {REPEATS}, in turn")
     for name, seconds in least.items():
         print(f"{name:<6}{seconds:>8.2f} s   {seconds / least['load']:>6.3f} of loading")
     return int(least["copy"] > BOUND * least["load"])

@@ -53,7 +53,7 @@ CASES = tuple(
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--turns", type=int, default=3, help="of 2 blocks of each way; default 3")
+    parser.add_argument("--turns", type=int, default=3, help="turns of 2 blocks for each way; default 3")
     parser.add_argument("--case", action="append", choices=[case.name for case in CASES])
     arguments = parser.parse_args()
     ways = {"slices": _slices, "transactions": _transactions, "own": _own}
@@ -75,7 +75,7 @@ def main() -> None:
 
 
 def _slices(case: Case) -> list[RealBlock]:
-    # Without an explicit length, several clients would get one execution with -t.
+    # Without an explicit length, the windows of several clients would be single executions with -t.
     is_slow = case.clients > 1 and _latency_s(case) > _LONGEST_SLICE_S
     return _pgbench(case, *(("--window", f"{1000 * _LONGEST_SLICE_S:.0f}ms") if is_slow else ()))
 
@@ -142,7 +142,7 @@ class _OwnArm:
             thread.start()
 
     def run(self, seconds: float) -> None:
-        """Run one window: at least one statement per client, and every statement begun in it to its end."""
+        """Run one window: at least one statement per client; every statement that begins in it runs to its end."""
         began = time.monotonic()
         self._until = began + seconds
         self._begin.wait()

@@ -2,8 +2,9 @@
 
 benchmarks/calibration.py does this for throughput. Here the real engine judges percentiles, times of operations, cold
 caches, servers by URI and attributions, and throughput on a host that is always busy. Each row has a kind of load, a
-host and a true effect, which is that of the speed: +5 % has latencies and times divided by 1.05. *wrong* is a claimed
-difference where none exists, or one of the wrong sign; *covered* is how often the interval at the stop held the truth.
+host and a true effect on the speed: with +5 %, latencies and times are divided by 1.05. *wrong* is the share of studies
+that claim a difference where none exists, or one of the wrong sign. *covered* is the share in which the interval at the
+stop included the truth.
 """
 
 import argparse
@@ -43,7 +44,7 @@ _EXTERNAL = replace(FAST_READS, may_pause=False)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """What is judged, or shown with an interval."""
+    """A kind of result: a verdict, or a number with an interval."""
 
     design: Design
     host_type: type[SimulatedHost] = SimulatedHost
@@ -79,7 +80,7 @@ ATTRIBUTED: dict[str, tuple[float, float]] = {
     "plans +10 %, rest -5 %": (1.1, 0.95),
     "rest +10 %": (1.0, 1.1),
 }
-"""True factors of speed by plan changes and by everything else."""
+"""True factors of the speed: from plan changes, and from other changes."""
 _BLOCKS_OF_ATTRIBUTIONS = (4, 8)
 
 
@@ -137,7 +138,7 @@ def _print_row(name: str, effect: float, outcomes: Sequence[Outcome]) -> bool:
 
 
 def _print_attributions(pool: Executor, seeds: range) -> bool:
-    """Print how often all intervals of an attribution hold their truths; return whether that breaks the promise."""
+    """Print how often all intervals of an attribution are right; return whether that breaks the promise."""
     print(f"\n{'attribution':<24}{'host':<9}{'blocks':>7}{'covered':>9}{'share known':>13}{'its width':>11}")
     broken = False
     for name, truths in ATTRIBUTED.items():
@@ -167,7 +168,7 @@ def attributed(name: str, host: str, blocks: int, seed: int) -> Attribution:
 
 
 def holds(found: Attribution, plans: float, rest: float) -> bool:
-    """Return whether every part of an attribution includes its truth."""
+    """Return whether every interval of an attribution includes its true value."""
     parts = [(found.plans, plans), (found.rest, rest), (found.whole, plans * rest)]
     if found.share is not None and plans * rest != 1:
         parts.append((found.share, math.log(plans) / math.log(plans * rest)))
@@ -175,7 +176,7 @@ def holds(found: Attribution, plans: float, rest: float) -> bool:
 
 
 def _includes(part: BoundedValue, truth: float) -> bool:
-    # The rounding of exp and log must not decide.
+    # Rounding errors of exp and log must not affect the result.
     return part.low <= truth * (1 + 1e-9) and part.high >= truth * (1 - 1e-9)
 
 

@@ -1,8 +1,8 @@
-"""A fleet of simulated hosts: its time, its verdicts, and what it costs the driver: `make bench-fleet`.
+"""Simulate a fleet of hosts: its wall time, the ratios that it finds, and the cost for its driver: `make bench-fleet`.
 
-The first table runs the same study on one host and on several: the simulated wall time, the ratio found, and how much
-faster the contender really is on each host. The second runs ten thousand blocks on a hundred hosts, of which one in a
-hundred is lost in each hour of their time, and shows the driver's memory and processor time for each block.
+The first table compares the same study on one host and on several: the simulated wall time, and the ratio found in each
+context. The true ratio is the same on all hosts. The second part runs ten thousand blocks on a hundred hosts, of which
+one in a hundred is lost in each hour of their time, and shows the driver's memory and processor time per block.
 """
 
 import time
@@ -49,7 +49,7 @@ class QuickHost:
         return self._seconds
 
     def begin_part(self, contexts: Sequence[Context]) -> None:
-        """Do nothing: there are no data."""
+        """Do nothing: a simulated host has no data."""
 
     def preparing(self) -> nullcontext[None]:
         """Return a context manager that does nothing."""
@@ -122,7 +122,7 @@ class QuickHost:
 
 def main() -> None:
     """Print both tables."""
-    print(f"30 blocks of each of 4 contexts, contender {_TRUE_RATIO}x as fast")
+    print(f"30 blocks in each of 4 contexts, contender {_TRUE_RATIO}x as fast")
     print(f"{'hosts':>6}{'wall':>10}{'ratios found':>40}")
     for hosts in (1, 3, 10):
         fleet = _fleet(hosts)

@@ -1,9 +1,10 @@
 """Simulate the error rates of verdicts over the hosts of a fleet: `make bench-fleet-rates`.
 
-The real engine measures one comparison on three hosts at once that differ in noise and in the true effect. *wrong* is a
-verdict that the mean over the hosts, each with the weight of its blocks, contradicts. *wrong somewhere* is a verdict
-that does not hold for at least one host, whose own effect is on the other side, or is a difference beyond the margin
-where the verdict is equivalence. *covered* is how often the interval at the stop held the mean.
+The real engine measures one comparison on three hosts at once, which may differ in noise and in the true effect.
+*wrong* is the share of verdicts that contradict the mean effect over the hosts, each weighted by its number of blocks.
+*wrong somewhere* is the share of verdicts that contradict the effect on at least one host: it is zero or has the other
+sign, or it exceeds the margin although the verdict is equivalent. *covered* is the share of studies in which the
+interval at the stop included the mean.
 """
 
 import argparse
@@ -37,12 +38,12 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[float, ...]]] = {
     "+3, 0, -3 %, noise differs": (_UNLIKE, (1.03, 1.0, 0.97)),
     "+10, +10, -10 %": (_ALIKE, (1.1, 1.1, 0.9)),
 }
-"""Profiles of the hosts, and how much faster the contender is on each."""
+"""For each case, the profiles of the hosts, and the true ratio on each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rates:
-    """What happened in one study."""
+    """The verdict of one study, and whether it is wrong."""
 
     verdict: Verdict
     is_wrong: bool
@@ -92,7 +93,7 @@ def simulate(case: str, seed: int) -> Rates:
 
 
 def _contradicts(verdict: Verdict, truth: float, margin: float) -> bool:
-    """Return whether a verdict is wrong about this effect. Without an effect, each difference is wrong."""
+    """Return whether a verdict contradicts this effect. Without an effect, any claimed difference is wrong."""
     match verdict:
         case Verdict.FASTER:
             return truth <= 0

@@ -1,7 +1,7 @@
 """Measure how often identical real servers are called different: `make bench-identical`.
 
-Runs whole comparisons of 17.8 with itself, as a user would type them, under four loads in turn. Prints a line for each,
-and the share that claimed a difference. The host must be idle.
+Runs whole comparisons of 17.8 with itself, as a user would type them, under four loads in turn. Prints a line for each
+comparison, and the share of comparisons that claimed a difference. The host must be idle.
 """
 
 import argparse
@@ -29,9 +29,9 @@ LOADS = {
 def main() -> None:
     """Print a line for each comparison, then the totals."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--comparisons", type=int, default=100, help="of all loads together; default 100")
-    parser.add_argument("--budget", default="90s", help="of each; default 90s")
-    parser.add_argument("--seed", type=int, default=1, help="of the first; default 1")
+    parser.add_argument("--comparisons", type=int, default=100, help="number for all loads together; default 100")
+    parser.add_argument("--budget", default="90s", help="for each comparison; default 90s")
+    parser.add_argument("--seed", type=int, default=1, help="first seed; default 1")
     arguments = parser.parse_args()
     verdicts: Counter[str] = Counter()
     print(f"{'seed':>5} {'load':<25}{'verdict':<12}{'ratio':>8}{'low':>8}{'high':>8}{'blocks':>8}{'wall s':>8}")
@@ -41,7 +41,7 @@ def main() -> None:
         document = _compared(LOADS[load], arguments.budget, seed)
         (found,) = document["verdicts"]
         verdicts[found["verdict"]] += 1
-        # None without a result.
+        # A verdict without a result has no ratio.
         ratios = [found[key] for key in ("ratio", "low", "high")]
         cells = "".join(f"{'-':>8}" if ratio is None else f"{ratio:8.4f}" for ratio in ratios)
         print(

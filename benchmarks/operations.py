@@ -1,11 +1,11 @@
-"""Measure what is gained by timing the operations of a block right after each other: `make bench-operations`.
+"""Measure the gain from timing the operations of a block right after each other: `make bench-operations`.
 
-A VACUUM of dead rows on two identical arms, on real servers. In *one by one* each arm is copied, started, timed and
-stopped before the next; in *together* both start on their copies first. The two ways take turns, in pieces of four
-blocks. The table shows the standard deviation of the log time of an arm and of the log ratio of a block. Without any
-common noise the latter would be sqrt(2) times the former. *second* is the mean log ratio of the arm that ran second to
-the one that ran first, with its standard error: measuring each arm twice in mirrored order would cancel it, and save
-its square of the variance of a block. The host must be idle.
+The operation is a VACUUM of dead rows on two identical arms, on real servers. In *one by one*, each arm is copied,
+started, timed and stopped before the next; in *together*, both start on their copies first. The two ways take turns
+after every four blocks. The table shows the standard deviations of the log time of an arm and of the log ratio of a
+block. Without any common noise, the latter would be sqrt(2) times the former. *second* is the mean log ratio of the arm
+that ran second to the one that ran first, with its standard error. Measuring each arm twice in mirrored order would
+cancel this effect, and reduce the variance of a block by its square. The host must be idle.
 """
 
 import argparse
@@ -56,8 +56,8 @@ class Pair:
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--turns", type=int, default=6, help=f"of {_BLOCKS} blocks in each way; default 6")
-    parser.add_argument("--scale", type=int, default=20, choices=range(1, 31), help="of pgbench; default 20")
+    parser.add_argument("--turns", type=int, default=6, help=f"turns of {_BLOCKS} blocks in each way; default 6")
+    parser.add_argument("--scale", type=int, default=20, choices=range(1, 31), help="pgbench's scale; default 20")
     arguments = parser.parse_args()
     pairs: dict[str, list[Pair]] = {way: [] for way in WAYS}
     for turn in range(arguments.turns):

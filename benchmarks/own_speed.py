@@ -1,6 +1,6 @@
 """Measure the speed of pgversus itself: start-up, log parsing, looks. `make bench`.
 
-Each row is measured in turn with a yardstick in the same run. Quote the ratio.
+Each row takes turns with a yardstick in the same run. Quote the ratio.
 """
 
 import subprocess
@@ -44,7 +44,7 @@ def main() -> None:
                 _command("-c", "import numpy"),
             ),
         ]
-        print(f"{'what':<28}{'s':>8}   {'yardstick':<18}{'s':>8}{'ratio':>8}    medians of {REPEATS}, in turn")
+        print(f"{'action':<28}{'s':>8}   {'yardstick':<18}{'s':>8}{'ratio':>8}    medians of {REPEATS}, in turn")
         for name, action, yardstick_name, yardstick in rows:
             ours, theirs = _in_turn(action, yardstick)
             print(f"{name:<28}{ours:>8.3f}   {yardstick_name:<18}{theirs:>8.3f}{ours / theirs:>8.2g}")

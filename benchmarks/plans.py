@@ -1,6 +1,6 @@
 """Measure the comparison of two plans of 1,000 nodes. `make bench-plans`.
 
-For reference, the table also shows the time of Python's JSON reader for the same two files, in turn in the same run.
+For reference, the table also shows the time of Python's JSON reader for the same two plans, measured in turn.
 """
 
 import json
@@ -16,19 +16,19 @@ from pgversus.plans.explain import read_plans
 NODES = 1_000
 REPEATS = 15
 DEPTH = 80
-"""Depth of a tree of joins; each has at most 80 tables."""
+"""Number of tables in each tree of joins."""
 
 
 def main() -> None:
     """Print the table."""
-    heads = f"{'compared':>10}{'read':>10}{'of json':>10}"
+    heads = f"{'compared':>10}{'read':>10}{'json':>10}"
     print(f"{f'two plans of {NODES} nodes':<44}{heads}   medians of {REPEATS}, in turn")
     for name, one, other in (
         ("partitions, the same plan", partitions("Seq Scan"), partitions("Seq Scan")),
-        ("partitions, each read in another way", partitions("Seq Scan"), partitions("Index Scan")),
-        ("partitions, half of them gone", partitions("Seq Scan"), partitions("Seq Scan", NODES // 2)),
-        ("joins in deep trees, other join methods", joins("Nested Loop"), joins("Hash Join")),
-        ("joins in deep trees, in another order", joins("Merge Join"), joins("Merge Join", is_turned=True)),
+        ("partitions, each read in a different way", partitions("Seq Scan"), partitions("Index Scan")),
+        ("partitions, half of them missing", partitions("Seq Scan"), partitions("Seq Scan", NODES // 2)),
+        ("joins in deep trees, different join methods", joins("Nested Loop"), joins("Hash Join")),
+        ("joins in deep trees, in a different order", joins("Merge Join"), joins("Merge Join", is_turned=True)),
     ):
         texts = [json.dumps([{"Plan": plan}]) for plan in (one, other)]
         read = [read_plans(text, "made up")[0] for text in texts]

@@ -1,8 +1,9 @@
 """Simulate how often the interval of the quotient of two ratios misses the truth, by Monte Carlo.
 
-`python -m benchmarks.quotients`. Two runs stop independently, each after a look of its choice, and the squares of their
-half widths are added (report/side_by_side/agreement.py). No theorem covers runs that stop at will, so this simulation
-tests it, including runs that stop on purpose as soon as they are wrong by most of their interval.
+`python -m benchmarks.quotients`. Two runs stop independently, each after a look of its choice. The half width for their
+quotient is the root of the sum of the squares of their half widths (report/side_by_side/agreement.py). No theorem
+covers runs that stop at will, so this simulation tests the method. Some of its runs stop on purpose as soon as they are
+wrong by most of their interval.
 """
 
 import argparse
@@ -47,13 +48,13 @@ def stopped(
 
 
 def main() -> None:
-    """Print a row for each pair of stopping rules, in percent over all verdicts together."""
+    """Print a row for each pair of stopping rules: the misses of all verdicts together, in percent."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=50_000)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     rng = np.random.default_rng(arguments.seed)
-    print(f"{arguments.runs} pairs of runs a number; missed, in percent, the worst of no effect and of a large one")
+    print(f"{arguments.runs} pairs of runs per number; misses in percent, the worse of no and a large effect")
     print(f"{'A stops':34}{'B stops':34}" + "".join(f"{number:>4} verdicts" for number in VERDICTS))
     for a, b in PAIRS:
         cells = []

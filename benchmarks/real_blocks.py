@@ -37,7 +37,7 @@ class RealBlock:
 
 
 def pgversus(arguments: Sequence[str], folder: str | Path) -> str:
-    """Run pgversus in a folder and return its output; SystemExit with its error message if it fails."""
+    """Run pgversus in a folder and return its output; raise SystemExit with its error message if it fails."""
     finished = subprocess.run(
         [Path(sys.executable).with_name("pgversus"), *arguments],
         cwd=folder,
@@ -54,9 +54,9 @@ def pgversus(arguments: Sequence[str], folder: str | Path) -> str:
 def real_blocks(arguments: Sequence[str], files: Mapping[str, str]) -> list[RealBlock]:
     """Run `pgversus compare` and return its blocks in order.
 
-    arguments: of the command line.
+    arguments: those of the command line.
     files: texts by file name, written to its working directory.
-    Raises SystemExit with its error message if it fails.
+    Raises SystemExit with the error message of pgversus if it fails.
     """
     with tempfile.TemporaryDirectory() as folder:
         for name, text in files.items():

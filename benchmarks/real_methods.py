@@ -1,11 +1,11 @@
 """Compare pgversus with common methods on real servers and known differences: `make bench-real`.
 
-One version is compared with itself, without a difference and with known ones of 1, 3 and 10 %: a loop with more rounds
-(tps, and p95 under a rate), and VACUUM of a table with more rows. Beside it, another program keeps one processor busy
-for a quarter of the time, in spells of seconds. The methods take turns in random order. Each result is appended to a
-file; started again, the benchmark continues there, so it may run whenever the host is idle. Prints for each method how
-often it claimed a difference where there was none, found the one that there was, and said the opposite; for pgversus
-also how often its interval held the truth.
+One version is compared with itself, without a difference and with known differences of 1, 3 and 10 %: a loop with more
+rounds (tps, and p95 under a rate), or VACUUM of a table with more rows. Meanwhile, another program keeps one processor
+busy for a quarter of the time, for seconds at a time. The methods take turns in random order. Each result is appended
+to a file, from which the benchmark continues when it is started again, so it can run whenever the host is idle. The
+table shows how often each method claimed a difference, and how often the claim was right; for pgversus also how often
+its interval included the truth.
 """
 
 import argparse
@@ -69,18 +69,18 @@ class Cell:
 
     load: str
     effect: float
-    """By how much B is slower: it has this share more to do."""
+    """By how much B is slower: the share by which it has more work."""
     method: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result(Cell):
-    """What a method said in one comparison."""
+    """A method's verdict in one comparison."""
 
     seed: int
     verdict: str
     ratio: float
-    """Of speeds, B / A."""
+    """Ratio of speeds, B / A."""
     wall_s: float
     low: float | None = None
     high: float | None = None
@@ -101,7 +101,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hours", type=float, default=1.0, help="0 prints the results so far; default 1")
     parser.add_argument("--results", type=Path, default=Path("bench-real.jsonl"), help="default bench-real.jsonl")
-    parser.add_argument("--budget", default="3m", help="of each comparison by pgversus; default 3m")
+    parser.add_argument("--budget", default="3m", help="for each comparison by pgversus; default 3m")
     parser.add_argument("--method", action="append", choices=[PGVERSUS, *METHODS], help="repeatable; default all")
     arguments = parser.parse_args()
     results = _read(arguments.results)
@@ -205,7 +205,7 @@ def _speed(cell: Cell, directory: Path) -> Speed:
 
 
 def _print(results: Sequence[Result]) -> None:
-    print("percent of the comparisons; a claim is faster or slower, and B is the slower one wherever they differ")
+    print("percent of the comparisons; a claim is faster or slower; if A and B differ, B is slower")
     print(f"{'load':<15}{'method':<19}{'effect':>7}{'number':>8}{'claims':>8}{'right':>8}{'covered':>9}{'wall s':>8}")
     for cell in CELLS:
         found = [one for one in results if (one.load, one.effect, one.method) == (cell.load, cell.effect, cell.method)]
@@ -226,7 +226,7 @@ def _row(cell: Cell, found: Sequence[Result]) -> str:
 
 
 def _covers(one: Result) -> bool:
-    """Return whether the interval holds the truth, which lies between the planted effect and nine tenths of it.
+    """Return whether the interval includes the truth, which lies between the planted effect and nine tenths of it.
 
     The part of a transaction that does not grow with its loop or table is below a tenth (benchmarks/bias.py measures
     it).

@@ -3,9 +3,9 @@
 One server is compared with itself under several loads. Blocks of short windows and blocks of 8 windows of 1 s take
 turns, so both see the same host. For each load, the table shows the standard deviation of a block's log ratio and the
 wall time of a block. The last column is the quotient of the variances at equal wall time (variance of a block times its
-wall time): how many times longer long windows would have to run for the same precision. Beside it is its 95 % interval,
-from the F distribution: few blocks say little about a variance. Loads that write have windows of 1 s anyway, so TPC-B
-shows how far two equal designs differ by chance. The host must be idle.
+wall time): how many times longer long windows would have to run for the same precision. Next to it is its 95 %
+interval, from the F distribution, because a few blocks determine a variance only roughly. Loads that write have windows
+of 1 s anyway, so TPC-B shows how far two equal designs differ by chance. The host must be idle.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from benchmarks.real_blocks import SERVER, RealBlock, real_blocks
 
 LONG = ("--window", "1s", "--windows", "8", "--warmup", "2s")
 BLOCKS = 2
-"""Blocks of one kind in a row: the minimum of a comparison."""
+"""Number of successive blocks of one kind: the minimum of a comparison."""
 _LOOP = "SELECT count(*) FROM generate_series(1, 100000);\n"
 _JOIN = "SELECT count(*) FROM pgbench_accounts a JOIN pgbench_accounts b USING (aid);\n"
 
@@ -63,10 +63,10 @@ class Spread:
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--turns", type=int, default=4, help=f"of {BLOCKS} blocks of each kind; default 4")
+    parser.add_argument("--turns", type=int, default=4, help=f"turns of {BLOCKS} blocks of each kind; default 4")
     parser.add_argument("--case", action="append", choices=[case.name for case in CASES])
     arguments = parser.parse_args()
-    print(f"{arguments.turns * BLOCKS} blocks of each kind; sd: of a block's log ratio; wall: of a block")
+    print(f"{arguments.turns * BLOCKS} blocks of each kind; sd of the log ratio and wall time of a block")
     print(
         f"{'load':<28}{'short sd':>10}{'wall s':>8}{'long sd':>10}{'wall s':>8}{'variance at equal wall':>25}  95 % CI"
     )

@@ -1,11 +1,11 @@
 """Check 30 statements on two versions, and compare the findings with the truth: `make bench-statements`.
 
-The statements come from the release notes of 15 to 18 (statements/statements.sql). The truth is pgbench: each statement
-runs for a minute on each server, in turns of ten seconds. Its results are appended to a file; started again, the
-benchmark continues there. Then an upgrade check classifies all statements, in both directions, and checks of each
-version against itself look for false findings. A statement is missed if the truth is a difference of at least 10 % and
-the check does not find it; wrong if the check claims a difference of the other sign, or one where the truth is within
-2 %. The host must be idle.
+The statements come from the release notes of 15 to 18 (statements/statements.sql). The truth comes from pgbench, which
+runs each statement for a minute on each server, in turns of ten seconds. Its results are appended to a file, from which
+the benchmark continues when it is started again. Then upgrade checks classify all statements, in both directions, and
+checks of each version against itself look for false findings. A statement is *missed* if its true difference is at
+least 10 % and the check does not find it. It is *wrong* if the check claims a difference of the other sign, or any
+difference although the true one is within 2 %. The host must be idle.
 """
 
 import argparse
@@ -36,15 +36,15 @@ _SIGNS = {"slower": -1, "likely slower": -1, "faster": 1, "likely faster": 1}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Truth:
-    """What pgbench measured."""
+    """A statement's speeds, as pgbench measured them."""
 
     name: str
     versions: tuple[str, str]
     tps: tuple[float, float]
-    """Of each version."""
+    """Transactions per second on each version."""
 
     def log_ratio(self, source: str) -> float:
-        """Return the log ratio of speeds of the other version and the source."""
+        """Return the log ratio of the speed on the other version to that on the source."""
         found = math.log(self.tps[1] / self.tps[0])
         return found if source == self.versions[0] else -found
 
@@ -53,8 +53,8 @@ def main() -> None:
     """Measure the truth where it is unknown, then print a table for each direction."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--versions", nargs=2, default=_VERSIONS, help=f"default {' '.join(_VERSIONS)}")
-    parser.add_argument("--seconds", type=float, default=60.0, help="of pgbench for each statement; default 60")
-    parser.add_argument("--truth", type=Path, default=Path("bench-statements.jsonl"), help="its results")
+    parser.add_argument("--seconds", type=float, default=60.0, help="time of pgbench for each statement; default 60")
+    parser.add_argument("--truth", type=Path, default=Path("bench-statements.jsonl"), help="results of pgbench")
     parser.add_argument("--budget", default="60s", help="for confirming in a check; default 60s")
     parser.add_argument("--same", type=int, default=1, help="checks of each version against itself; default 1")
     parser.add_argument("--seed", type=int, default=1)
@@ -84,7 +84,7 @@ def _statements() -> dict[str, str]:
 
 
 def _truths(texts: Mapping[str, str], versions: tuple[str, str], file: Path, seconds: float) -> dict[str, Truth]:
-    """Return the truth of each statement, from the file where it has it."""
+    """Return the truth of each statement, from the file if it is there; otherwise measure and append it."""
     lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
     known = [Truth(**{**found, "versions": tuple(found["versions"])}) for found in map(json.loads, lines)]
     truths = {one.name: one for one in known if one.versions == versions}

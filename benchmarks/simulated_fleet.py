@@ -1,4 +1,4 @@
-"""Simulated hosts that measure one study at the same time, each with a clock of its own."""
+"""Simulated hosts that measure one study at the same time, each with its own clock."""
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 
@@ -11,7 +11,7 @@ from pgversus.study.study import Context
 
 
 class SimulatedFleet:
-    """The host whose clock is behind comes next."""
+    """A fleet of simulated hosts, in which the host with the earliest time acts next."""
 
     def __init__(
         self,
@@ -20,7 +20,7 @@ class SimulatedFleet:
         is_lost: Callable[[str], bool] = lambda _: False,
         returns: bool = True,
     ) -> None:
-        """is_lost: asked before each event of a host whether it is lost instead. returns: whether it comes back."""
+        """is_lost: called before each event of a host; True loses the host instead. returns: whether it comes back."""
         self._hosts = dict(hosts)
         self._is_lost = is_lost
         self._returns = returns
@@ -48,7 +48,7 @@ class SimulatedFleet:
         self._tasks[host] = run_start(orders, testbed, clock, Progress(), left_s, host)
 
     def next_event(self) -> Event:
-        """Return the next event of the host whose clock is behind."""
+        """Return the next event of the host with the earliest time."""
         host = min(self._tasks, key=lambda name: self._hosts[name][1]())
         if self._is_lost(host):
             self._tasks.pop(host).close()
@@ -66,7 +66,7 @@ class SimulatedFleet:
         return event
 
     def can_share_start(self, one: Context, other: Context) -> bool:
-        """Return what the hosts say, which are alike."""
+        """Return whether two contexts can share a start on all hosts, which are alike."""
         return all(testbed.can_share_start(one, other) for testbed, _ in self._hosts.values())
 
     def abandon(self) -> None:
@@ -77,5 +77,5 @@ class SimulatedFleet:
 
     @property
     def wall_s(self) -> float:
-        """The time on the clock that is ahead."""
+        """The latest time on the clocks of all hosts."""
         return max(clock() for _, clock in self._hosts.values())

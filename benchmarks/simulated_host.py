@@ -26,9 +26,9 @@ from pgversus.study.study import Context
 STEP_S = 0.01
 """Resolution of simulated time: the speed of the host is constant within a step."""
 START_S = 0.2
-"""Stop, start and read-in of one server whose data fit into shared buffers."""
+"""Time to stop and start one server and to read in its data, which fit into shared buffers."""
 CONNECT_S = 0.03
-"""Connecting the clients of one arm, for each session."""
+"""Time to connect the clients of one arm, per session."""
 PAUSE_SHARE = 0.15
 """Pause between two slices as a share of their length: waiting for work in flight, placing, reading counters."""
 PLACED_SHARE = 0.37
@@ -164,7 +164,7 @@ class HostSpeed:
         return self._cumulated(self._work, at_s)
 
     def moment_of(self, work: float) -> float:
-        """Return the time at which this much work is done, in seconds since the start of the host; the inverse."""
+        """Return the inverse of `work`: the time at which this much work is done, in seconds since the host began."""
         while self._work[-1] < work:
             self._grow()
         step = max(1, bisect_left(self._work, work))
@@ -267,7 +267,7 @@ class SimulatedHost:
         self._windows.setdefault(arm, []).append(window)
 
     def _latencies(self, arm: int, transactions: float) -> LatencyHistogram:
-        """Return the latencies of the window that has just ended: of none, because throughput needs none."""
+        """Return no latencies for the window that has just ended, because throughput needs none."""
         del arm, transactions
         return NO_LATENCIES
 
@@ -322,7 +322,7 @@ class SimulatedSite:
         self._machine = machine
 
     def begin_part(self, contexts: Sequence[Context]) -> None:
-        """Do nothing: there are no data."""
+        """Do nothing: a simulated host has no data."""
 
     def prepare(self, context: Context, known: Preparation | None) -> Preparation:
         """Return the design unchanged: there is nothing to load or to try."""

@@ -1,6 +1,6 @@
 """Simulated loads whose verdict is not about throughput, and servers that cannot be restarted.
 
-Each is a simulated host (simulated_host.py) with the same noise of the machine and more of its own, described in
+Each is a simulated host (simulated_host.py) with the same noise of the machine and additional noise, described in
 docs/statistics.md, "Everything that is judged".
 """
 
@@ -26,7 +26,7 @@ _TAIL_FACTOR = 10.0
 _TAIL_SHARE, _TAIL_SHARE_VARIES = 0.02, 0.3
 """Share of slow transactions, and the standard deviation of its logarithm between starts."""
 _UTILIZATION, _SERVICE_VARIES = 0.4, 0.5
-"""Of the server of a load with a rate, and the standard deviation of the log time to serve a request."""
+"""Utilization of the server of a load with a rate, and the standard deviation of the log time to serve a request."""
 _BINS = np.arange(-300, 700)
 """Latencies relative to a usual one, in bins of 1 %: from a twentieth to a thousand times."""
 _MICROSECONDS = 1e6
@@ -36,8 +36,8 @@ _COPY_S = 0.8
 """Copy and start of one arm before an operation."""
 _OPERATION_VARIES = 0.05
 _CHECKPOINT_SHARE, _CHECKPOINT_SIZE = 0.2, 0.3
-"""Share of the repetitions that a checkpoint slows down, and the mean of this exponentially distributed share of time:
-times of operations are skewed."""
+"""Share of the repetitions that a checkpoint slows down, and the mean of the slow-down as a share of the time. The
+slow-down is exponentially distributed, because times of operations are skewed."""
 _COLD_READS_VARY = 0.08
 """Standard deviation of the log throughput of a cold window, because reads from disk differ from start to start."""
 
@@ -50,7 +50,7 @@ class Latencies(SimulatedHost):
     def __init__(self, noise: Noise, ratios: Mapping[int, float], design: Design, *, seed: tuple[int, ...]) -> None:
         super().__init__(noise, ratios, design, seed=seed)
         self._shares: dict[int, Floats] = {}
-        # Of the transactions of each arm in each bin.
+        # Share of the transactions of each arm in each bin.
 
     def start(self, arm: int) -> None:
         """Start the server and draw its tail."""
@@ -73,7 +73,7 @@ class Latencies(SimulatedHost):
 class Rate(SimulatedHost):
     """An open loop: latencies count from a schedule of random arrivals, so slow moments let a queue grow.
 
-    The contender's whole latency is a factor shorter or longer, so that the truth is known.
+    The contender's whole latency is divided by a factor, so that the truth is known.
     """
 
     def measure(self, arm: int, seed: int, name: str) -> None:
@@ -97,7 +97,7 @@ class Rate(SimulatedHost):
 def queued(service_s: Floats, gaps_s: Floats) -> Floats:
     """Return the time from arrival to end of each request at one server, first come, first served.
 
-    Lindley, *The theory of queues with a single server*, 1952. gaps_s: time since the arrival before it.
+    Lindley, *The theory of queues with a single server*, 1952. gaps_s: time since the previous arrival.
     """
     steps = service_s[:-1] - gaps_s[1:]
     walk = np.concatenate(([0.0], np.cumsum(steps)))
@@ -155,10 +155,10 @@ class ColdCache(SimulatedHost):
 
 
 class RunningServers(SimulatedHost):
-    """Servers by URI: they keep running, so how they happened to start is part of what is compared."""
+    """Servers by URI: they keep running, so the variation of their only start is part of the comparison."""
 
     def start(self, arm: int) -> None:
-        """Do nothing to a server that runs already; as it runs, it is exactly as fast as its ratio says."""
+        """Start a server only once, and without variation: it is exactly as fast as its ratio."""
         if arm not in self._starts:
             self._starts[arm], self._age[arm] = 0.0, 0.0
 

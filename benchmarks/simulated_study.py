@@ -44,7 +44,7 @@ class Outcome:
     log_ratio: float
     """The estimate for the first contender."""
     half_width: float
-    """Of its interval, on the log scale."""
+    """Half the width of its interval, on the log scale."""
     blocks: int
     measured_s: float
     wall_s: float
@@ -93,7 +93,7 @@ def finished_context(
     host_type: type[SimulatedHost] = SimulatedHost,
     others: int = 0,
 ) -> ContextState:
-    """Measure a context until its rule stops, and return it. others: verdicts that share the error with its own."""
+    """Measure a context until its rule stops, and return it. others: number of other verdicts that share the error."""
     comparison = _comparison(len(ratios), replace(design, seed=seed))
     machine = host_type(
         HOSTS[host],

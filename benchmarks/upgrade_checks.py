@@ -1,10 +1,10 @@
 """Simulate checks of many statements: `make bench-upgrade-checks`.
 
-The real engine screens every statement on a simulated host (simulated_host.py), the real rule selects what differs, and
-the real engine confirms it. On the host *mixed*, statements differ in noise: a third each has that of quiet, cloud and
-rough. *wrong* is a check with any claimed difference where none exists, or of the wrong sign; *covered* is how often
-all intervals of the statements that were not selected held the truth; *found* is the share of true differences that
-were confirmed.
+The real engine screens every statement on a simulated host (simulated_host.py), the real rule selects the statements
+that differ, and the real engine confirms them. On the host *mixed*, statements differ in noise: a third each have that
+of quiet, cloud and rough. *wrong* is the share of checks that claim any difference where none exists or with the wrong
+sign; *covered* is the share in which all intervals of the statements that were not selected included the truth; *found*
+is the share of true differences that were confirmed.
 """
 
 import argparse
@@ -68,7 +68,7 @@ def main() -> None:
 
 
 def check(host: str, number: int, planted: Sequence[float], seed: int) -> Outcome:
-    """Screen and confirm statements whose first ones have planted differences."""
+    """Screen and confirm statements, the first of which have planted differences."""
     kinds = _HOSTS[host]
     hosts = [kinds[place % len(kinds)] for place in range(number)]
     truths = [*planted, *[1.0] * (number - len(planted))]

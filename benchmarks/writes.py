@@ -19,7 +19,7 @@ LENGTHS_S = (0.02, 0.2, 1.0, 5.0)
 CASES = {
     "the same": (SERVER,),
     "synchronous_commit on, off": ("--set", "synchronous_commit=on,off"),
-    # A checkpoint every few seconds; after each one pages are written in full, or not.
+    # With a checkpoint every few seconds, after which pages are written in full, or not.
     "full_page_writes on, off": ("--set", "full_page_writes=on,off", "--set", "max_wal_size=64MB"),
 }
 """Arguments that set the two arms, by name of the case."""
@@ -28,11 +28,11 @@ CASES = {
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--turns", type=int, default=3, help="of 2 blocks of each length; default 3")
+    parser.add_argument("--turns", type=int, default=3, help="turns of 2 blocks of each length; default 3")
     parser.add_argument("--case", action="append", choices=list(CASES))
     arguments = parser.parse_args()
     print(
-        f"{2 * arguments.turns} blocks of each length, {_LOAD_S:g} s of load of each arm in each; contender's tps in %"
+        f"{2 * arguments.turns} blocks per length, {_LOAD_S:g} s of load of each arm in a block; contender's tps in %"
     )
     print(f"{'arms':<28}" + "".join(f"{f'{1000 * length_s:g} ms':>18}" for length_s in LENGTHS_S), flush=True)
     for name, arms in CASES.items():

@@ -1,4 +1,4 @@
-"""Whether sentences about two plans are true, checked against the plans by rules of their own."""
+"""Check sentences about two plans against these plans, by independent rules."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -16,7 +16,7 @@ _DRAINING = ("Hash", "HashAggregate", "Aggregate", "Partial Aggregate", "Sort")
 
 
 def check_claims(baseline: Plan, contender: Plan, index_keys: Mapping[str, tuple[str, ...]]) -> None:
-    """Raise AssertionError with the sentence if a change between the two plans is not what happened.
+    """Raise AssertionError with the sentence if a change that is reported between the two plans is not true.
 
     index_keys: the keys of all indexes.
     """
@@ -45,7 +45,7 @@ def _place(change: Change, side: int) -> int:
 
 
 def _reads(plan: Plan, place: int) -> Counter[tuple[str | None, str | None]]:
-    """Return what a node and those below it read: relations with their own aliases."""
+    """Return the relations that a node and the nodes below it read, with their own aliases."""
     nodes = [plan.nodes[place], *(plan.nodes[other] for other in plan.below(place))]
     return Counter((node.relation, _alias(node)) for node in nodes if node.relation)
 
@@ -58,7 +58,7 @@ def _alias(node: PlanNode) -> str:
 
 
 def _above(plan: Plan, place: int) -> Iterator[tuple[PlanNode, PlanNode]]:
-    """Yield the nodes above one, each with the one below it on the way."""
+    """Yield the nodes above a node, each with its child on the path to the node."""
     node = plan.nodes[place]
     while node.parent is not None:
         above = plan.nodes[node.parent]
@@ -216,7 +216,7 @@ def _generic(plans: _Plans, change: Change, _: _Keys) -> bool:
 def _spill(plans: _Plans, change: Change, _: _Keys) -> bool:
     was, now = _nodes(plans, change)
     first, then = was.measured.temp_blocks or 0, now.measured.temp_blocks or 0
-    # Blocks of nodes below are counted as well, so these are upper bounds of its own.
+    # The numbers include the nodes below, so they are upper bounds for the node itself.
     assert float(change.was or 0) <= first
     assert float(change.now or 0) <= then
     return bool(change.now) if change.kind is ChangeKind.SPILL_NEW else bool(change.was) and not change.now

@@ -48,7 +48,7 @@ def shop_statements() -> list[RecordedStatement]:
 
 
 def main() -> None:
-    """Record it."""
+    """Record the shop."""
     statements = shop_statements()
     client = fixed_client(server_user())
     with own_server(SERVER, _SETTINGS) as server:
@@ -85,7 +85,7 @@ def _seconds(connection: psycopg.Connection, sql: str, values: tuple[str | None,
 
 
 def _of_the_shop(log: Path) -> Iterator[str]:
-    """Yield the lines of a csvlog that say how long a statement took, and with which values."""
+    """Yield the lines of a csvlog that report the duration of a statement and its values."""
     with log.open(newline="") as lines:
         for row in csv.reader(lines):
             if _EXECUTED.search(row[13]):

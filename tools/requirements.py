@@ -1,7 +1,7 @@
-"""Programs that some tests need besides Python and make: whether they are installed, and how to install them.
+"""Check for the programs that some tests need besides Python and make, or install them.
 
-python -m tools.requirements PART    exit status 0: all are there; 1: one is missing, and one line says which; 2: the
-                                     same where nothing may be skipped (CI is set)
+python -m tools.requirements PART    exit status 0: all are installed; 1: some are missing, and one line names them;
+                                     2: the same if nothing may be skipped (CI is set)
 python -m tools.requirements --install
 """
 
@@ -14,12 +14,12 @@ _PARTS = {
     "builds": (("gcc",), ("bison",), ("flex",), ("m4",), ("perl",), ("git",), ("make",), ("meson",), ("strace",)),
     "browser": (("chromium", "chromium-browser", "google-chrome", "chrome"),),
 }
-"""Of each program the names that it may have."""
+"""The programs of each part, each with all its possible names."""
 _PACKAGES = (
     *("bison", "ccache", "chromium", "flex", "fonts-noto-cjk", "gcc", "git", "libc6-dev", "m4", "make", "meson"),
     *("ninja-build", "perl", "strace"),
 )
-"""Of Debian and Ubuntu."""
+"""Packages of Debian and Ubuntu."""
 _INSTALL = ("apt-get", "install", "--yes", "--no-install-recommends", *_PACKAGES)
 
 
@@ -29,7 +29,7 @@ def missing(part: str) -> list[str]:
 
 
 def install() -> int:
-    """Install them as root on Debian or Ubuntu, else print the command that does; return the exit status."""
+    """Install all packages as root on Debian or Ubuntu, otherwise print the command; return the exit status."""
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
         print(f"as root on Debian or Ubuntu: {' '.join(_INSTALL)}")
         return 0

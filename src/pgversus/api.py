@@ -96,7 +96,7 @@ def run(
     budget: a duration such as `90s`, `15m` or `2h`.
     keep_logs: store pgbench's transaction logs with the results.
     plans: capture plans and measure the effect of changed ones.
-    sample_plans: compare the captured plans with those under load.
+    sample_plans: compare the captured plans with the plans under load.
     check_rows: compare the rows that statements return.
     new: start over; earlier results are moved away, not removed.
     trust: allow the study file to run programs, connect to servers, build source of its choice and read files outside

@@ -39,15 +39,15 @@ class PgversusError(Exception):
 
     @property
     def summary(self) -> str:
-        """What happened, where, and what was found."""
+        """The message: the problem, its place, and the value found."""
         return f"{self.what} ({self.where}): {self.found}"
 
     def __reduce__(self) -> tuple[Callable[[], Self], tuple[()]]:
-        """Return how another process makes this error again; by default it would get no named fields."""
+        """Return how another process recreates this error; by default it would lose its named fields."""
         return partial(type(self), **{field.name: getattr(self, field.name) for field in fields(self)}), ()
 
     def __str__(self) -> str:
-        """Return all non-empty parts, one a line, so that a traceback in a notebook shows the whole message."""
+        """Return all non-empty parts, one per line, so that a traceback in a notebook shows the whole message."""
         parts = (("where", self.where), ("found", self.found), ("expected", self.expected), ("to do", self.to_do))
         return "\n".join([self.what, *(f"  {name + ':':<10}{_indented(text)}" for name, text in parts if text)])
 

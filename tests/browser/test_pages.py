@@ -94,7 +94,7 @@ def sheets(page: Page) -> int:
 
 
 @pytest.mark.parametrize("study", STUDIES)
-def test_folded_parts_are_printed_without_a_script_and_within_the_paper(
+def test_folded_parts_are_printed_without_a_script_and_fit_the_paper(
     study: str, results: Path, open_page: Open
 ) -> None:
     page = open_page(made(results / study)).page
@@ -107,7 +107,7 @@ def test_folded_parts_are_printed_without_a_script_and_within_the_paper(
     assert page.evaluate("document.documentElement.scrollWidth") <= _A4_WIDTH_PX
 
 
-def test_paper_has_the_same_pages_as_if_everything_were_unfolded(results: Path, open_page: Open) -> None:
+def test_a_folded_page_prints_on_as_many_sheets_as_an_unfolded_one(results: Path, open_page: Open) -> None:
     text = made(results / STUDIES[0])
     unfolded, hidden = text.replace("<details>", "<details open>"), text.replace("<details>", "<details hidden>")
     printed, all_open, without = (

@@ -28,11 +28,11 @@ def fetch_server() -> None:
 
 
 def play(fault: Fault, seed: int) -> Outcome:
-    """Run one try; the same seed gives the same moment, as far as runs take equally long."""
+    """Run one try; the same seed gives the same moment if runs take equally long."""
     with tempfile.TemporaryDirectory(prefix="pgversus-fault-", dir="/tmp") as name:
         directory = Path(name)
         directory.chmod(0o755)
-        # A run's remains among temporary files are found there.
+        # Temporary files that a run leaves behind are found there.
         (directory / "tmp").mkdir()
         with own_command_line(users_cache(), directory) as line:
             line.environment["TMPDIR"] = str(directory / "tmp")

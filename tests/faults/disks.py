@@ -1,4 +1,4 @@
-"""A disk that becomes full at a random moment until the run has ended: a small file system of its own."""
+"""A disk that is full from a random moment until the run has ended: a separate small file system."""
 
 import os
 import subprocess
@@ -27,7 +27,7 @@ def why_no_mount() -> str:
 
 
 class SmallDisk:
-    """A file system in memory; to fill it, its size is reduced to what is used."""
+    """A file system in memory; to fill it, its size is reduced to the used space."""
 
     def __init__(self, place: Path, size_bytes: int, mode: str) -> None:
         """place: an empty directory of this try, created if it is missing."""
@@ -51,7 +51,7 @@ class SmallDisk:
         self._mount(f"remount,size={self._size_bytes}")
 
     def unmount(self) -> None:
-        """Unmount it, even if files are still open on it, which the checks have reported by then."""
+        """Unmount it even if files on it are still open; the checks have reported them by then."""
         subprocess.run(["umount", "--lazy", str(self._place)], check=True)
 
     def _mount(self, options: str, kind: str = "") -> None:

@@ -27,13 +27,13 @@ class Fault:
     what: str
     """Description in one line."""
     play: Callable[[CommandLine, Random], Outcome]
-    """Run one try: start a run, strike it, and return the violations."""
+    """Run one try: start a run, strike it, and return the outcome."""
     tries: int = 10
-    """In `make bench-faults`."""
+    """Number of tries in `make bench-faults`."""
     is_tested: bool = True
     """Whether tests include a try."""
     why_not: Callable[[], str] = field(default=lambda: "")
-    """Why it is not possible on this host; empty if it is."""
+    """Return why the fault is not possible on this host; empty if it is possible."""
     needs_tools: bool = False
     """Whether it builds a server from source."""
 
@@ -45,7 +45,7 @@ class Tally:
     moments: Counter[str] = field(default_factory=Counter)
     ends: Counter[str] = field(default_factory=Counter)
     violations: list[tuple[int, str]] = field(default_factory=list)
-    """With the seed of the try."""
+    """Each violation with the seed of its try."""
 
     def add(self, seed: int, outcome: Outcome) -> None:
         """Count a try."""

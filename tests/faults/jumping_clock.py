@@ -1,7 +1,8 @@
 """pgversus with a shifted time of day while a file exists: jumping_clock.py FILE SECONDS ARGUMENT...
 
-The clock of the host must not be set, and a process has no clock of its own. So only the clock of pgversus jumps:
-servers and pgbench keep the time, which is harder for pgversus than a jump for all.
+The clock of the host must not be set, and a process does not have its own clock. Instead, the functions with which
+pgversus reads the clock are replaced. Servers and pgbench keep the correct time, which is harder for pgversus than a
+jump for all.
 """
 
 import sys

@@ -42,12 +42,12 @@ def backends(processes: list[psutil.Process]) -> list[psutil.Process]:
 
 
 def pgbench(processes: list[psutil.Process]) -> list[psutil.Process]:
-    """Return its loads, and the processes that load its data."""
+    """Return the pgbench processes that run its loads or load its data."""
     return [process for process in processes[1:] if Path((command_of(process) or [""])[0]).name == "pgbench"]
 
 
 def killed(rng: Random, victims: Victims, strike: Strike) -> bool:
-    """Kill one of them; return whether there was one."""
+    """Kill one of the victims at random; return whether there was one."""
     found = victims(strike.processes)
     if not found:
         return False

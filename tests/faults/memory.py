@@ -46,7 +46,7 @@ def _play(line: CommandLine, rng: Random) -> Outcome:
 
 
 def _own_group() -> Path | None:
-    """Return the own control group that limits memory (version 1); None if not visible."""
+    """Return the control group of this process that limits memory (version 1); None if not visible."""
     mount = re.search(r"^\S+ \S+ \S+ / (\S+) .* - cgroup \S+ (?:\S+,)?memory\b", _text("mountinfo"), re.MULTILINE)
     own = re.search(r"^\d+:(?:[^:]+,)?memory(?:,[^:]+)?:(/.*)$", _text("cgroup"), re.MULTILINE)
     return Path(mount[1]) / own[1].lstrip("/") if mount and own else None
@@ -75,7 +75,7 @@ def _members(group: Path) -> list[str]:
 
 @contextmanager
 def _group() -> Iterator[Path]:
-    """Yield a control group below the own one, for this try only."""
+    """Yield a control group below that of this process, for this try only."""
     parent = _own_group()
     assert parent is not None
     group = parent / f"pgversus-fault-{os.getpid()}-{time.monotonic_ns()}"

@@ -14,14 +14,14 @@ from tests.faults.watched import ABOUT_S, Watched, watched
 from tests.live.conftest import CommandLine, Ended
 
 _LATEST_S = 3.0
-# Delay of the second run after the first.
+# Maximum delay of the second run after the first.
 _OTHER_SHARE = 0.25
 _IN_USE = "error[store-in-use]"
 _ELSEWHERE = tuple("results-of-the-other" if argument == "results" else argument for argument in RUN)
 
 
 def _play(command: tuple[str, ...], line: CommandLine, rng: Random) -> Outcome:
-    """Kill one of them, usually the first, unless it has ended by then."""
+    """Kill one of two runs, usually the first, unless it has ended by then."""
     write_study(line, rng)
     with ExitStack() as stack:
         one = stack.enter_context(watched(line, *RUN))

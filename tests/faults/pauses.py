@@ -27,7 +27,7 @@ _LONGEST_WINDOW_S = 0.02 + LATE_S + 0.05
 
 
 def _paused(rng: Random, victims: Victims, strike: Strike) -> bool:
-    """Stop one of them during a window and continue it; return whether there was one."""
+    """Stop one of the victims during a window and continue it; return whether there was one."""
     found = victims(strike.processes)
     if strike.moment != "windows" or not found or not _is_in_a_window(strike.processes):
         return False
@@ -75,9 +75,9 @@ def _repeated_rounds(folder: Path) -> int:
 
 
 def _longest_unreported_window_s(folder: Path) -> float:
-    """Return the longest window, without those of trials reported as disturbed although a round was measured again.
+    """Return the longest window, except those of trials reported as disturbed although a round was measured again.
 
-    A block measures its session again once; if other work disturbs that one as well, it counts with a caveat.
+    A block measures a disturbed session once more. If other work disturbs that one as well, it counts, with a caveat.
     """
     return _number(
         folder,

@@ -34,7 +34,7 @@ windows = {WINDOWS}
 window = "20ms"
 '''  # noqa: S608 - constants
 RUN = ("run", f"{NAME}.toml", "--seed", "5", "--results", "results", "--lang", "en")
-"""The command that is struck, and that resumes."""
+"""The command that is struck, and that resumes when it is run again."""
 
 
 def write_study(line: CommandLine, rng: Random) -> None:

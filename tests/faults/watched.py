@@ -48,7 +48,7 @@ SAID: Mapping[str, Phase] = MappingProxyType(
         " starts from a cached snapshot": Phase.LOAD,
     }
 )
-"""The latest phase first."""
+"""Texts in the output, each with the phase that it begins, the latest phase first."""
 _BLOCKS = (Phase.BLOCK_1, Phase.BLOCK_2, Phase.BLOCK_3)
 ABOUT_S: Mapping[Phase, float] = MappingProxyType(
     {Phase.START: 1.2, Phase.LOAD: 0.9, Phase.FIRST_LOAD: 1.2, **dict.fromkeys(_BLOCKS, 1.4), Phase.END: 0.3}
@@ -64,7 +64,7 @@ class Strike:
     moment: str
     blocks: StoredBlocks
     processes: list[psutil.Process]
-    """Of the run, including its own."""
+    """Processes of the run, including its own."""
     sockets: list[Path]
 
 
@@ -130,7 +130,7 @@ class Watched:
         return Strike(moment=self._moment(processes), blocks=blocks, processes=processes, sockets=sockets)
 
     def _processes(self) -> list[psutil.Process]:
-        """Return its own process first, then all that it has started: while it lives, each is its descendant."""
+        """Return its own process, then all that it has started, which are its descendants while it lives."""
         with suppress(psutil.Error):
             own = psutil.Process(self.process.pid)
             return [own, *own.children(recursive=True)]

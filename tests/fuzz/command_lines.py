@@ -51,7 +51,7 @@ _OPTIONS = {
 
 def _value(rng: Random) -> str:
     text = rng.choice(_VALUES) if rng.random() < 0.8 else rng.choice([*CONTROLS, *NUMBERS, *TOKENS])
-    # An argument of a process has no null bytes, and has surrogates for bytes that are not UTF-8.
+    # An argument of a process contains no null bytes, and surrogates in place of bytes that are not UTF-8.
     text = changed_text(text, rng.choice(_VALUES), rng) if rng.random() < 0.15 else text
     text = text.replace("\0", "\udc80") if rng.random() < 0.5 else text.replace("\0", "")
     return "".join(c if not "\ud800" <= c <= "\udfff" or "\udc80" <= c <= "\udcff" else "\udcff" for c in text)

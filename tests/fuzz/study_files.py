@@ -1,4 +1,4 @@
-"""Study files: arbitrary documents of known keys, valid files with changes, and the same with --dry-run."""
+"""Study files: arbitrary documents with known keys, valid files with changes, and the same with --dry-run."""
 
 import datetime as dt
 import json
@@ -43,7 +43,7 @@ CORPUS = [SHORT, LONG_EXAMPLE, OPERATION_EXAMPLE, _ASKING, *_BUNDLED]
 _VERSIONS = json.dumps(
     {"fetched_at": 4e9, "versions": [[major, minor] for major in range(12, 19) for minor in range(30)]}
 )
-"""As in the cache, fetched in the future, so that no registry is asked."""
+"""A list as in the cache, fetched in the future, so that no registry is queried."""
 PROFILES = (*[None] * 6, "quick", "published", "a")
 
 TABLES = list(tables())

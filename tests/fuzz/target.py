@@ -22,7 +22,7 @@ class Target:
     share: int
     """Inputs per round of all targets; fewer for slow ones."""
     make: Callable[[Random], Any]
-    """Returns an input that only the Random determines, so that the seed reproduces it."""
+    """Returns an input that depends only on the Random, so that the seed reproduces it."""
     read: Callable[[Any, Path], bool]
     """Reads the input as the program does, in an empty folder, and returns whether it was accepted; an exception is a
     finding."""

@@ -1,4 +1,4 @@
-"""Detect what reading an input must not do: write elsewhere, start a program, connect, use too much time or memory."""
+"""Detect forbidden effects of reading an input: writes elsewhere, programs, connections, too much time or memory."""
 
 import os
 import platform
@@ -50,7 +50,7 @@ _PATHS = {
     **dict.fromkeys(("os.symlink", "os.link"), (1,)),
     "os.rename": (0, 1),
 }
-"""Positions of the arguments of an event that are changed paths."""
+"""For each event, the positions of the arguments that are paths of changed files."""
 _STARTING = frozenset(
     {
         *("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork", "os.forkpty"),
@@ -180,7 +180,7 @@ def watched(folder: Path, *, effects: Effects, seconds: float) -> Iterator[None]
 
 @contextmanager
 def bounded_memory(most_bytes: int = MOST_MEMORY_BYTES) -> Iterator[None]:
-    """Raise MemoryError for more than this above the current use of the process."""
+    """Raise MemoryError if the process uses more than this in addition to its current memory."""
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     most = pages * resource.getpagesize() + most_bytes

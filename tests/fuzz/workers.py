@@ -99,7 +99,7 @@ class _Worker:
         self._expected = own()
         self._heard_at = time.monotonic()
         self.answers, answering = _FORK.Pipe(duplex=False)
-        # Ours, because a process that is killed cannot remove it.
+        # The parent removes the folder, because a killed process cannot.
         self._folder = tempfile.TemporaryDirectory(prefix="pgversus-fuzz-", dir="/tmp")
         folder = Path(self._folder.name)
         self._process = _FORK.Process(target=_work, args=(self._expected, answering, ends_at, folder))

@@ -41,7 +41,7 @@ _SNAPSHOTS = "PGVERSUS_TESTS_SNAPSHOTS"
 
 
 def scratch() -> Path:
-    """Return a directory for servers: in memory where there is room, since copies of files on a disk take long."""
+    """Return a directory for servers: in memory if there is room, because copying files on a disk takes long."""
     memory = Path("/dev/shm")
     has_room = os.access(memory, os.W_OK | os.X_OK) and shutil.disk_usage(memory).free > _ENOUGH_BYTES
     return memory if has_room else Path("/tmp")
@@ -200,7 +200,7 @@ class CommandLine:
         return None
 
     def socket_directories(self) -> list[Path]:
-        """Those of the runs in progress."""
+        """Socket directories of the runs in progress."""
         found = []
         for file in self.runs.glob("*/sockets"):
             # A run that ends meanwhile removes it.
@@ -281,7 +281,7 @@ def started_server(name: str) -> Iterator[tuple[Server, str]]:
 
 @contextmanager
 def somebodys_server(name: str, *statements: str) -> Iterator[str]:
-    """Yield the URI of such a server after running these statements."""
+    """Yield the URI of a server that is unknown to pgversus, after running these statements on it."""
     with started_server(name) as (_, uri):
         with psycopg.connect(uri, autocommit=True) as connection:
             for statement in statements:
@@ -295,7 +295,7 @@ def shared_cache() -> Path:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # The workers of a session inherit it.
+    # The workers of a session inherit the variable.
     if _SNAPSHOTS not in os.environ:
         # On the file system of the caches, into which loaded data are moved.
         directory = tempfile.mkdtemp(prefix="pgversus-snapshots-", dir=scratch())

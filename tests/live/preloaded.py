@@ -1,4 +1,4 @@
-"""pgversus in a process that is forked after its imports: they take most of the time of a short command."""
+"""pgversus in a process that is forked after its imports, which take most of the time of a short command."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ from pgversus.cli.main import main
 
 _IMPORTED_LATE = (scipy.special, scipy.stats)
 _FORKS = get_context("forkserver")
-# Their own imports follow from this module's.
+# The fork server imports this module, and with it everything else.
 _FORKS.set_forkserver_preload([__name__])
 
 
@@ -27,9 +27,10 @@ def run_preloaded(
     outputs: tuple[Path, Path],
     timeout_s: float,
 ) -> int:
-    """Run pgversus and return its exit code; its output and its messages are in two files.
+    """Run pgversus and return its exit code.
 
     umask: unchanged if negative.
+    outputs: files for standard output and standard error.
     """
     process = _FORKS.Process(target=_run, args=(arguments, directory, environment, umask, outputs))
     process.start()
@@ -57,7 +58,7 @@ def _run(
     os.environ.update(environment)
     if umask >= 0:
         os.umask(umask)
-    # Jobs in the background of a script ignore them, and so would servers.
+    # Jobs in the background of a script ignore these signals, and so would servers.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     sys.argv = ["pgversus", *arguments]

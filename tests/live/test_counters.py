@@ -85,7 +85,7 @@ Servers = Callable[[str], Server]
 
 
 def on(*versions: str) -> pytest.MarkDecorator:
-    """Run a test on a server of each version; all tests of a version run in one process, which starts it once."""
+    """Run a test on a server of each version; one process runs all tests of a version and starts its server once."""
     params = [pytest.param(one, marks=pytest.mark.xdist_group(f"counters-{one}")) for one in versions]
     return pytest.mark.parametrize("version", params)
 
@@ -280,7 +280,7 @@ def test_counters_that_a_role_may_not_read_are_absent(servers: Servers, version:
 
 
 @on(*VERSIONS)
-def test_reset_statistics_yield_no_number(servers: Servers, version: str) -> None:
+def test_a_counter_that_was_reset_is_omitted(servers: Servers, version: str) -> None:
     _work(servers(version), *["SELECT 1"] * 200)
     grown = _growth(servers(version), "SELECT pg_stat_reset()")
     assert "transactions_committed" not in grown

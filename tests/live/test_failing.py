@@ -45,7 +45,7 @@ def test_sql_that_fails_later_yields_failed_trials_and_no_number(command_line: C
         ("SELECT 1;", "BEGIN;\nSELECT set_config('work_mem', '8MB', true);\nCOMMIT;", "set by load.sql"),
     ],
 )
-def test_a_compared_setting_that_does_not_act_is_refused(
+def test_a_compared_setting_that_is_overridden_is_refused(
     command_line: CommandLine, setup: str, script: str, by: str
 ) -> None:
     files = ("--setup", command_line.write("setup.sql", setup), "-f", command_line.write("load.sql", script))
@@ -93,7 +93,7 @@ def test_without_network_and_cache_the_error_says_what_to_do(command_line: Comma
     assert "Traceback" not in ended.stderr
 
 
-def test_unequal_data_are_rejected(command_line: CommandLine) -> None:
+def test_unequal_data_is_rejected(command_line: CommandLine) -> None:
     # In a published study, a table was filled twice on one side and the arms were compared anyway.
     setup = command_line.write(
         "unequal.sql",
@@ -112,7 +112,7 @@ def test_unequal_data_are_rejected(command_line: CommandLine) -> None:
 
 
 @pytest.mark.long
-def test_many_slowly_connecting_clients_are_waited_for(command_line: CommandLine) -> None:
+def test_many_clients_that_connect_slowly_are_waited_for(command_line: CommandLine) -> None:
     script = command_line.write("wait.sql", "SELECT pg_sleep(0.2);\n")
     ended = command_line.compare("17.8", "17.8", "-f", script, "-c", "80", *WHOLE_SECONDS)
     assert ended.code == 0, ended.stderr
@@ -120,7 +120,7 @@ def test_many_slowly_connecting_clients_are_waited_for(command_line: CommandLine
 
 
 @pytest.mark.parametrize("setting", ["listen_addresses=*", "port=5433,5434", "data_directory=/tmp"])
-def test_settings_of_location_and_access_are_reserved(command_line: CommandLine, setting: str) -> None:
+def test_settings_for_location_and_access_are_reserved(command_line: CommandLine, setting: str) -> None:
     ended = command_line.compare("17.8", "17.8", "-i", "--set", setting, "-S")
     assert ended.code == 2
     assert "error[study-own-setting]" in ended.stderr

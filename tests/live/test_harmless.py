@@ -167,7 +167,7 @@ def test_a_run_changes_only_its_own_files_and_signals_only_its_own_processes(com
 
 
 def _temporary(seen: Seen) -> Iterator[Path]:
-    """Yield directories that were created in the system's temporary directory, not found there."""
+    """Yield directories that the run itself created in the system's temporary directory."""
     root = Path(tempfile.gettempdir())
     yield from (path for path in seen.changed if path.parent == root and path.name.startswith("pgv-"))
 

@@ -66,7 +66,7 @@ def test_two_concurrent_installs_fetch_a_build_once(cache: Cache) -> None:
 
 
 class _Truncated(ZonkyRegistry):
-    """The registry's own artifact, truncated on the way; only an honest one keeps the registry's checksum."""
+    """The registry's own artifact, truncated in transit; an honest one keeps the registry's checksum."""
 
     def __init__(self, *, honest: bool) -> None:
         self._honest = honest
@@ -81,7 +81,7 @@ class _Truncated(ZonkyRegistry):
 def test_a_truncated_build_is_rejected_and_not_kept(
     cache: Cache, monkeypatch: pytest.MonkeyPatch, *, honest: bool
 ) -> None:
-    # Detected once by the checksum next to the artifact, and once only by the one that pgversus knows.
+    # The checksum next to an honest artifact detects it; otherwise only the one that pgversus knows does.
     monkeypatch.setitem(SOURCES, BuildFamily.ZONKY, _Truncated(honest=honest))
     with pytest.raises(BuildError) as caught:
         install(cache, CHOICE, server_user(), quiet)

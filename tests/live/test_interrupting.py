@@ -39,7 +39,7 @@ LOAD = (
 )
 
 AT_ONCE_S = 60
-"""On a busy host; without an interrupt, a server that does not stop may take more than two minutes."""
+"""Limit on a busy host. Without an interrupt, a server that does not stop may take more than two minutes."""
 
 
 @pytest.fixture(autouse=True)
@@ -181,7 +181,7 @@ def test_an_interrupt_at_any_moment_of_a_start_stops_the_server_at_once(server: 
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_an_interrupt_that_loses_the_watchdog_stops_the_server(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_stops_if_an_interrupt_loses_its_watchdog(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     class Interrupted(subprocess.Popen[bytes]):
         def __init__(self, arguments: list[str], **options: Any) -> None:
             super().__init__(arguments, **options)

@@ -126,7 +126,7 @@ ROWS = {
 }
 
 
-def test_levels_of_a_setting_are_arms_whose_rows_are_compared_in_order_where_it_is_total(
+def test_levels_of_a_setting_are_arms_whose_rows_are_compared_in_order_if_the_order_is_total(
     command_line: CommandLine,
 ) -> None:
     command_line.write("view.sql", "CREATE VIEW by_chance AS SELECT random(); CREATE TABLE nullable (n int UNIQUE);")

@@ -40,7 +40,7 @@ class Terminal:
             try:
                 piece = os.read(self.end, 65536)
             except OSError:
-                # Linux reports this way that no writer is left.
+                # Linux reports in this way that no writer is left.
                 return
             if not piece:
                 return
@@ -120,7 +120,7 @@ def shows_the_region_once(picture: list[str]) -> bool:
 
 
 @pytest.mark.long
-def test_narrowing_a_terminal_and_interrupting_leave_nothing_of_the_region(
+def test_nothing_of_the_region_remains_after_narrowing_the_terminal_and_interrupting(
     command_line: CommandLine,
 ) -> None:
     long = ("--max-blocks", "50", "--window", "1", "--windows", "2", "--warmup", "1")

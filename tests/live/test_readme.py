@@ -52,7 +52,7 @@ def test_the_study_of_the_cookbook_and_its_commands_run_in_sequence(command_line
 
 
 def copy_studies_of(line: str, command_line: CommandLine) -> None:
-    """Copy the bundled studies whose files this command uses, as the pages do; what takes long gets fewer rows."""
+    """Copy the bundled studies whose files this command uses, as the pages do; give a slow one fewer rows."""
     for copy in COPIES:
         if f"{shlex.split(copy)[-1]}/" in line:
             ended = command_line.run(*shlex.split(copy)[1:])

@@ -1,4 +1,4 @@
-"""Dumps in every format are restored; what a server does not accept is reported, and the rest is there."""
+"""Dumps in every format are restored; objects that a server rejects are reported, and the rest is restored."""
 
 import shutil
 import subprocess
@@ -113,7 +113,7 @@ def test_objects_that_a_server_rejects_are_caveats_of_the_comparison(
 
 
 def base_backup(server: Server, place: Path) -> None:
-    """Back up a running server with its WAL, as pg_basebackup does; its configuration would not let anyone in."""
+    """Back up a running server with its WAL, as pg_basebackup does, with a configuration that admits nobody."""
     data = server.cluster.data_directory
     with psycopg.connect(server.target.conninfo, autocommit=True) as connection:
         connection.execute("SELECT pg_backup_start('test', true)")

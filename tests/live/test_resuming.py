@@ -27,12 +27,12 @@ def test_a_folder_in_use_by_a_live_run_is_left_alone(command_line: CommandLine) 
     first.communicate(timeout=60)
     assert first.returncode == 130
     kept = trials(results)
-    begun_anew = command_line.start("run", "s.toml", "--new")
+    restarted = command_line.start("run", "s.toml", "--new")
     command_line.wait_for(lambda: len(list(results.parent.iterdir())) == 2 and (results / "results.sqlite").exists())
-    begun_anew.send_signal(signal.SIGINT)
-    _, said = begun_anew.communicate(timeout=60)
+    restarted.send_signal(signal.SIGINT)
+    _, stderr = restarted.communicate(timeout=60)
     (aside,) = results.parent.glob("s-until-*")
-    assert f"the earlier results are now in pgversus-results/{aside.name}" in said
+    assert f"the earlier results are now in pgversus-results/{aside.name}" in stderr
     assert trials(aside) == kept
 
 

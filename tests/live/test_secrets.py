@@ -12,7 +12,7 @@ import pytest
 from tests.live.conftest import CommandLine, Ended, somebodys_server
 
 MARKER = "Zq7xGeheim"
-"""A password, in every place that can contain one."""
+"""A password that is used in every place that can contain one."""
 PREPARE = r"""
 CREATE ROLE lent PASSWORD 'MARKER' LOGIN;
 ALTER ROLE lent PASSWORD :'pw_secret';
@@ -163,7 +163,7 @@ def test_a_load_and_its_plans_show_no_password(command_line: CommandLine) -> Non
     command_line.write("s.toml", with_password(LOAD))
     command_line.write("query.sql", with_password(QUERY))
     command_line.write("setup.sql", with_password(SETUP))
-    # And the servers' user can read its own, whatever the umask forbids.
+    # The servers' user can read its own files whatever the umask forbids.
     command_line.umask = 0o077
     with command_lines() as seen:
         ended = command_line.run("run", "s.toml", "--trust", "--seed", "5", "--keep-logs", "--sample-plans")

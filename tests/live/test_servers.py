@@ -37,7 +37,7 @@ def test_the_effect_of_plans_is_measured_on_external_servers(command_line: Comma
     data = (case / "group_by.sql").read_text()
     settings = ("--set", "enable_hashagg=off", "--set", "max_parallel_workers_per_gather=0")
     few = ("--blocks", "3", "--window", "50ms", "--windows", "4")
-    # As a managed server is loaded: an index scan of pages that are not all-visible gains little over the sort.
+    # Loaded like a managed server: an index scan of pages that are not all-visible gains little over the sort.
     prepared = (data, "VACUUM (ANALYZE)")
     with somebodys_server("16.12", *prepared) as one, somebodys_server("17.8", *prepared) as other:
         ended = command_line.compare(one, other, *settings, "-f", str(case / "group_by_order.sql"), *few)

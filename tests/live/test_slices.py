@@ -36,7 +36,7 @@ from tests.live.conftest import own_server
 pytestmark = pytest.mark.live
 
 
-# The oldest and the newest: the views that are read are the same in between. All tests of one run in one process.
+# The oldest and the newest version; the views are the same in between. One process runs all tests of a version.
 @pytest.fixture(
     scope="module",
     params=[pytest.param(version, marks=pytest.mark.xdist_group(f"slices-{version}")) for version in ("12.22", "18.0")],
@@ -186,13 +186,13 @@ def windows(runner: SliceRunner, number: int) -> list[Window]:
 
 
 def check_undisturbed(runner: SliceRunner) -> None:
-    """Check that windows are not disturbed as a rule: those on a busy host may be."""
+    """Check that windows are usually not disturbed; on a busy host, some may be."""
     assert any(not any(window.was_disturbed for window in windows(runner, 4)) for _ in range(5))
 
 
 def test_a_slice_of_one_client_is_one_execution(server: Server, open_directory: Path) -> None:
     runner = trial_runner(server, "SELECT pg_sleep(0.1);\n", open_directory)
-    # Whatever the number and age of other sessions.
+    # The number and age of other sessions must not matter.
     with session(server):
         try:
             found = windows(runner, 6)
@@ -211,7 +211,8 @@ def test_a_slice_of_one_client_is_one_execution(server: Server, open_directory: 
     assert latencies[0] > executed[0].seconds - 0.05
     since_first = sum(window.seconds for window in found[found.index(executed[0]) + 1 :])
     assert sum(latencies[1:]) == pytest.approx(since_first, abs=0.05), (latencies, found)
-    # Some are from connecting, and before 15 from our own readings; the more than 20 queries for the end run elsewhere.
+    # Some commits come from connecting and, before 15, from our own readings. The more than 20 queries about the ends
+    # of slices run elsewhere.
     assert len(executed) <= counted["transactions_committed"] < 16
     assert list((open_directory / "logs").iterdir()) == []
 
@@ -246,7 +247,7 @@ def test_windows_in_which_the_server_was_stopped_are_disturbed(
         with monkeypatch.context() as stopped:
             stopped.setattr(LoadSessions, "_ask", continue_and_ask)
             os.kill(backend, signal.SIGSTOP)
-            # It stops when it gets a processor; if it was continued before, it would never have stopped.
+            # It stops when it gets a processor; if it were continued before that, it would never stop.
             while psutil.Process(backend).status() != psutil.STATUS_STOPPED:
                 time.sleep(0.001)
             runner.measure(0, seed=2, name="")
@@ -261,7 +262,7 @@ def test_windows_in_which_the_server_was_stopped_are_disturbed(
 def test_windows_that_pgversus_ended_late_are_disturbed(
     server: Server, open_directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As if pgversus itself was stopped on its way to stop the clients."""
+    """As if pgversus itself had been stopped just before it stops the clients."""
     runner = trial_runner(server, "SELECT 1;\n", open_directory)
     stop = PausableProgram.stop
 

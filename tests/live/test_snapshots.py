@@ -95,7 +95,7 @@ DIRTY = "UPDATE pgbench_accounts SET abalance = abalance + 1 WHERE aid % 10 < :s
 
 
 def contents_of_copies(snapshot: Snapshot, directory: Path, count: int) -> set[frozenset[tuple[str, str | None]]]:
-    """Return the names and hashes of the files of copies, once if all are equal."""
+    """Return the names and hashes of the files of copies: one set if all copies are equal."""
     assert snapshot.cluster is not None
     found = set()
     for number in range(count):

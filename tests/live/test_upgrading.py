@@ -35,7 +35,7 @@ UPDATE pgbench_accounts SET abalance = abalance + 1 WHERE aid = :aid;
 """
 LOGS = ("server.log", "server.csv", "server.json")
 SPEED = "Resource Usage|Query Tuning|Write-Ahead Log|Vacuum"
-"""Categories of settings, in the words of the servers."""
+"""Categories of settings, as the servers name them."""
 
 
 @dataclass
@@ -46,7 +46,7 @@ class Recorded:
     counters: Path
     logs: list[Path]
     uri: str
-    """Of its database, which is running."""
+    """URI of its database, on a running server."""
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def application(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
         subprocess.run([client.psql.with_name("pg_dump"), "-Fc", "-f", dump, conninfo], check=True)
         with psycopg.connect(conninfo, autocommit=True) as connection:
             connection.execute("CREATE EXTENSION pg_stat_statements")
-            # Of new sessions: what pg_dump has sent is no part of the application.
+            # Log only new sessions: the statements of pg_dump are not part of the application.
             connection.execute("ALTER ROLE postgres SET log_min_duration_statement = 0")
             connection.execute("SET pg_stat_statements.track = none")
             connection.execute("SELECT pg_stat_statements_reset()")
@@ -89,7 +89,7 @@ def uri_of(server: Server) -> str:
 
 
 def listed(command_line: CommandLine, *sources: Path | str) -> dict[str, dict[str, object]]:
-    """The statements on pgbench's tables that sources name, by fingerprint."""
+    """Return the statements on pgbench's tables in these sources, by fingerprint."""
     ended = command_line.run("statements", *map(str, sources), "--json")
     assert ended.code == 0, ended.stderr
     statements = ended.document["statements"]
@@ -117,7 +117,7 @@ def test_counters_and_all_forms_of_logs_name_the_same_statements(
     assert {both[fingerprint]["obstacle"] for fingerprint in counters} == {""}
 
 
-def test_a_server_is_asked_for_its_counters(command_line: CommandLine, application: Recorded) -> None:
+def test_counters_are_read_from_a_running_server(command_line: CommandLine, application: Recorded) -> None:
     now, exported = (listed(command_line, source) for source in (application.uri, application.counters))
     for one in (*now.values(), *exported.values()):
         # The server has executed the export since.
@@ -181,10 +181,10 @@ SELECT max(length(filler)) FROM w WHERE v >= 0;
 
 
 @pytest.mark.long
-def test_what_undoes_a_slower_statement_is_measured_with_its_side_effects(
+def test_side_effects_of_settings_that_undo_a_slower_statement_are_measured(
     command_line: CommandLine, tmp_path: Path
 ) -> None:
-    """16 reads an index in order for a distinct sum, 15 sorts the table unless it may not scan it."""
+    """16 reads an index in order for a distinct sum; 15 sorts the table unless sequential scans are disabled."""
     (tmp_path / "setup.sql").write_text(TABLE)
     (tmp_path / "statements.sql").write_text(STATEMENTS)
     data = ["--setup", str(tmp_path / "setup.sql"), "--statements", str(tmp_path / "statements.sql")]
@@ -220,7 +220,7 @@ def test_targets_can_be_checked_with_the_statistics_of_upgrade_day(command_line:
     with results_database(command_line.directory / "r") as database:
         plans = database.execute("SELECT planned FROM plan WHERE context = 1 ORDER BY arm").fetchall()
     database.close()
-    # A hundred rows have each value, and they have both. Without extended statistics both seem rare.
+    # A hundred rows have both values. Without extended statistics, the combination seems rare.
     old, usual, none, kept = (
         [counted["Plans"][0]["Plan Rows"] for counted in json.loads(text)[0]["Plan"]["Plans"]] for (text,) in plans
     )
@@ -254,7 +254,7 @@ def test_a_prepared_statement_is_executed_and_explained_as_prepared(command_line
 
 
 def defaults(version: str) -> dict[str, str]:
-    """The default of each setting that may affect speed."""
+    """Return the default of each setting that may affect speed."""
     with own_server(version) as server:
         server.start()
         with psycopg.connect(server.target.conninfo) as connection:
@@ -264,7 +264,7 @@ def defaults(version: str) -> dict[str, str]:
 
 
 @pytest.mark.long
-def test_the_changed_defaults_are_those_of_the_servers() -> None:
+def test_the_known_changes_of_defaults_match_the_servers() -> None:
     found = {
         int(version.partition(".")[0]): defaults(version) for version in ("12.22", "15.14", "16.12", "17.8", "18.0")
     }

@@ -38,7 +38,7 @@ def caveats(document: dict[str, Any]) -> set[str]:
 def test_the_effect_of_a_changed_plan_is_measured_with_the_setting_that_undoes_it(
     command_line: CommandLine,
 ) -> None:
-    """17 reads an index instead of sorting, unless it may not reorder."""
+    """17 reads an index instead of sorting, unless reordering is disabled."""
     case = ("--setup", str(PLANNER / "group_by.sql"), "-f", str(PLANNER / "group_by_order.sql"))
     settings = ("--set", "enable_hashagg=off", "--set", "max_parallel_workers_per_gather=0")
     ended = command_line.run("compare", OLD, NEW, *case, *settings, *FEW, "--results", "r", "--json")

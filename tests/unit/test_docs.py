@@ -106,7 +106,7 @@ def is_in_code(term: str) -> bool:
 
 
 @pytest.mark.parametrize("term", ["car", "corn", "era", "lean", "replica"])
-def test_parts_of_words_and_texts_are_no_terms_of_the_code(term: str) -> None:
+def test_parts_of_words_and_texts_are_not_terms_of_the_code(term: str) -> None:
     assert term in SOURCE.lower()
     assert not is_in_code(term)
 

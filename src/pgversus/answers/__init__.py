@@ -1,12 +1,12 @@
-"""The answer that stored results support, as data: what `report` words and draws.
+"""The answer that stored results support, as data, which `report` presents as text and charts.
 
 answer.py          the answer to a study, and its caveats as data
 validity.py        whether a verdict can be relied on
 read.py            from a results folder to an answer
 caveats.py         reasons to trust a result less
 load_caveats.py    caveats from counters, rates and drift
-plans.py           compared plans of all arms, and what restores an old plan
-upgrade.py         what an upgrade does to each statement of an application
-timeline.py        what changes from each version of a timeline to the next
-known_findings.py  what an earlier upgrade check found
+plans.py           compared plans of all arms, and the restoration of old plans
+upgrade.py         the effect of an upgrade on each statement of an application
+timeline.py        changes from each version of a timeline to the next
+known_findings.py  findings of an earlier upgrade check
 """

@@ -1,4 +1,4 @@
-"""The answer to a study as data, computed once: the input of every report, which words it."""
+"""The answer to a study as data, computed once: the input of every report."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ from pgversus.study.study import Context, Invocation, StudyMetadata
 
 
 class Severity(StrEnum):
-    """What a caveat means for a verdict, the gravest first."""
+    """Effect of a caveat on a verdict, the gravest first."""
 
     GRAVE = "grave"
     """The number may be misleading: CHECK is put before the sentence."""
@@ -70,7 +70,7 @@ class Caveat:
 
     @property
     def severity(self) -> Severity:
-        """What it means for the verdicts it concerns."""
+        """Effect on the verdicts that it concerns."""
         return next((one for one, slugs in _SEVERITIES.items() if self.slug in slugs), Severity.NOTE)
 
     @property
@@ -128,7 +128,7 @@ class Answer:
     differences: tuple[Difference, ...]
     stopped: StopReason
     failure: str | None
-    """Why the last run could not continue it; None if it could."""
+    """Why the last run could not continue this context; None if it could."""
     failed_trials: int
     blocks: tuple[Block, ...]
     """The measurements."""
@@ -204,9 +204,9 @@ class StudyAnswer:
     builds: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """By server name: origin, version, and hashes of the fetched archive and of the server program."""
     confirmation: "StudyAnswer | None" = None
-    """Of an upgrade check: what its screening found, measured again; None if nothing was."""
+    """For an upgrade check: the findings of its screening, measured again; None if nothing was measured again."""
     side_effects: Mapping[tuple[int, int], "StudyAnswer"] = field(default_factory=dict)
-    """Of a confirmation, by context and contender: what the settings that undo it do to other statements."""
+    """For a confirmation, by context and contender: effects of the settings that undo it on other statements."""
 
     @property
     def is_comparison(self) -> bool:

@@ -1,4 +1,4 @@
-"""Caveats from what was observed, as data: shown next to the verdict, never corrected silently."""
+"""Caveats from observations, as data: problems are shown next to the verdict, never corrected silently."""
 
 import math
 import re
@@ -46,7 +46,7 @@ _MOST_UNCLOCKED = 0.01
 _LEAST_SHARE_OF_SERVERS = 0.75
 _LONG_WRITING_WINDOW_S = 5.0
 _LARGE = 1.1
-"""Ratio of throughput; what is hidden of a smaller difference is less than the noise (docs/statistics.md)."""
+"""Ratio of throughput; the hidden part of a smaller difference is less than the noise (docs/statistics.md)."""
 
 
 def caveats(
@@ -122,7 +122,7 @@ def _not_resumed(failure: str | None) -> Iterator[Caveat]:
 
 
 def _untested_majors(comparison: Comparison, facts: Sequence[ArmFacts]) -> Iterator[Caveat]:
-    """Yield a caveat for each arm whose major version is newer than the tests know."""
+    """Yield a caveat for each arm whose major version is newer than any that was tested."""
     for arm, found in zip(comparison.arms, facts, strict=True):
         major = re.match(r"\d+", found.version)
         if major and int(major[0]) > NEWEST_TESTED_MAJOR:
@@ -204,7 +204,7 @@ def _short_writing_windows(
     if preparation.design.window_s >= _LONG_WRITING_WINDOW_S or comparison.cache is CacheState.COLD:
         return
     if all(load.is_rolled_back for load in loads_of([comparison.workload])):
-        # No commit of it waits for the disk.
+        # None of its commits waits for the disk.
         return
     for arm in comparison.contenders:
         both = [block.trials for block in blocks if block.has(BASELINE, arm.index)]

@@ -1,4 +1,4 @@
-"""What an earlier upgrade check found, from its JSON document: it is known, and need not fail the next one."""
+"""Findings of an earlier upgrade check, read from its JSON document: known ones need not fail the next check."""
 
 from dataclasses import dataclass
 
@@ -38,7 +38,7 @@ class KnownFindings:
     """The findings of an earlier check."""
 
     def __init__(self, document: str, where: str) -> None:
-        """document: of an upgrade check, in JSON; StudyError if it is none. where: its path, for messages."""
+        """document: of an upgrade check, in JSON; StudyError for anything else. where: its path, for messages."""
         upgrades = _read(document, where).upgrades
         self._found = {
             (one.target, found.statement.text, found.finding) for one in upgrades for found in one.statements

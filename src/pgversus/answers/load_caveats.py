@@ -47,10 +47,10 @@ def measured_of(arm: Arm, blocks: Sequence[Block], block_bytes: int | None = Non
 
 
 _MEMORY = 0.01
-"""Share of the windows. Both working sets must fit into memory, in which case nothing ever waits for it."""
+"""Share of the windows. Both working sets must fit into memory, in which case nothing ever waits for memory."""
 _DISK = 0.10
 _QUIET_BYTES_PER_S = 1e6
-"""A transfer that takes any disk 1 % of the time: servers that move less cannot cause waits for 10 % of it."""
+"""A transfer that takes any disk 1 % of the time: servers that move less cannot cause waits for 10 % of the time."""
 _MOVED_PAGES = ("buffers_read", "checkpoint_buffers_written", "background_buffers_written")
 _MOVED_BYTES = ("wal_bytes", "temp_bytes", "server_io_write_bytes", "server_io_extend_bytes")
 
@@ -66,12 +66,12 @@ def pressure_caveats(measured: Sequence[ArmMeasurement]) -> Iterator[Caveat]:
 
 
 def _share(one: ArmMeasurement, seconds: float | None, capacity: int = 1) -> float:
-    """Return the share of what all windows could have had; 0 if a trial does not report it."""
+    """Return seconds as a share of the time of all windows, times capacity; 0 if a trial does not report them."""
     return 0.0 if seconds is None else seconds / (capacity * one.seconds)
 
 
 def _leaves_disk_alone(one: ArmMeasurement) -> bool:
-    """Return whether its server requested almost no I/O. Check all arms, as one's pages may be written in any window.
+    """Return whether its server requested almost no I/O. Check all arms: pages of one may be written in any window.
 
     Requested pages may have been in the page cache; in doubt no caveat is better than blaming other programs.
     """
@@ -85,7 +85,7 @@ def _leaves_disk_alone(one: ArmMeasurement) -> bool:
 _REACHED = 0.95
 """Share of the rate, over all windows together."""
 _CHANCE = 3.5
-"""Standard deviations of the number of scheduled transactions; it is Poisson distributed, so that is its root."""
+"""In standard deviations of the Poisson-distributed number of scheduled transactions: its square root."""
 
 
 def rate_caveats(comparison: Comparison, one: ArmMeasurement) -> Iterator[Caveat]:
@@ -219,7 +219,7 @@ def _few_transactions(comparison: Comparison, arm: Arm, trials: Sequence[Trial])
 def _one_sided(
     slug: str, comparison: Comparison, measured: Sequence[ArmMeasurement], names: Sequence[str]
 ) -> Iterator[Caveat]:
-    """Yield a caveat for contenders on which something happened that did not on the baseline, or vice versa.
+    """Yield a caveat for contenders on which something happened that did not happen on the baseline, or vice versa.
 
     Whether by chance or because the arms differ, it affects one side only.
     """

@@ -1,4 +1,4 @@
-"""Compared plans: each contender's with the baseline's, statement by statement, and what restores an old plan."""
+"""Compared plans: each contender's with the baseline's, statement by statement, and the restoration of old plans."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -75,7 +75,7 @@ class UnlikeStatistics:
     labels: tuple[str, str]
     tables: tuple[str, ...]
     may_be_full: bool = False
-    """Whether complete statistics, which are equal on equal data, were not requested and can be."""
+    """Whether complete statistics, which are equal on equal data, were not requested but can be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,13 +91,13 @@ class PlansAnswer:
 
 
 def changed_plans(compared: Sequence[ComparedPlans]) -> list[ComparedPlans]:
-    """Return statements with different plans; if there are none, those whose plans execute differently."""
+    """Return statements with different plans; without any, those whose plans are executed differently."""
     changed = [one for one in compared if not one.difference.is_same_plan]
     return changed or [one for one in compared if one.difference.level is PlanLevel.BEHAVIOUR]
 
 
 def restoration_of(compared: Sequence[ComparedPlans], workload: Workload) -> PlanRestoration | None:
-    """Return what restores all changed plans of a contender; None if nothing has changed, or no way is known."""
+    """Return the restoration of all changed plans of a contender; None without changes, or if no way is known."""
     changed = changed_plans(compared)
     if not changed:
         return None
@@ -109,7 +109,7 @@ def restoration_of(compared: Sequence[ComparedPlans], workload: Workload) -> Pla
 
 
 def also_changed(compared: Sequence[ComparedPlans]) -> tuple[str, ...] | None:
-    """Return the scripts of other statements whose plans change with what restores these; None if unknown."""
+    """Return other scripts whose plans also change under the settings that restore these; None if unknown."""
     found = [one.undone_by.also_changes for one in changed_plans(compared) if one.undone_by is not None]
     known = [scripts for scripts in found if scripts is not None]
     return tuple(dict.fromkeys(chain.from_iterable(known))) if known and len(known) == len(found) else None
@@ -186,7 +186,7 @@ def rows_by_statement(plans: CapturedPlans, contender: int) -> list[tuple[Statem
 
 
 def _unlike_statistics(arms: Sequence[Arm], captured: Sequence[Captured]) -> Iterator[UnlikeStatistics]:
-    """Only for tables that some plan reads: the others have no influence."""
+    """Yield only tables that some plan reads: the others have no influence."""
     texts = [one.explained.planned for arm in captured for one in arm.statements if one.explained is not None]
     read = {(node.schema, node.relation) for text in texts for node in read_plans(text, "")[0].nodes}
     base = {name: digest for name, digest in captured[0].statistics.items() if _is_read(name, read)}

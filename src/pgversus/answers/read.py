@@ -1,4 +1,4 @@
-"""From a results folder to an answer: the same for a run that has just ended and for one from years ago."""
+"""Answers from results folders: the same for a run that has just ended and for one from years ago."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -39,7 +39,7 @@ class _ClientFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Facts:
-    """The facts around the trials that a report needs."""
+    """The facts that a report needs besides the trials."""
 
     host: dict[str, Any]
     client: _ClientFacts
@@ -67,7 +67,7 @@ def read_answer(folder: Path) -> StudyAnswer:
 
 
 def _side_effects(confirmed: Path) -> dict[tuple[int, int], StudyAnswer]:
-    """Return what settings that undo something do to other statements, by context and contender of a confirmation.
+    """Return the side effects of settings that undo a statement, by context and contender of a confirmation.
 
     Results that cannot be read are left out: the verdicts do not depend on them.
     """

@@ -1,4 +1,4 @@
-"""What changes from each version of a timeline to the next."""
+"""Changes from each version of a timeline to the next."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ class PlanStep:
 
     @property
     def has_changed(self) -> bool:
-        """Whether the plan is another one, or is executed differently."""
+        """Whether the plan is different, or is executed differently."""
         return self.difference.level not in (PlanLevel.WORK, PlanLevel.IDENTICAL)
 
 

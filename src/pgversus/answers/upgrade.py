@@ -1,4 +1,4 @@
-"""The answer of an upgrade check: what happens to each statement of an application, and to its whole load."""
+"""The answer of an upgrade check: the effect on each statement of an application, and on its whole load."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from pgversus.study.study import ApplicationStatement
 
 
 class Finding(StrEnum):
-    """What an upgrade does to a statement, the most important first."""
+    """Effect of an upgrade on a statement, the most important first."""
 
     OTHER_ROWS = "different rows"
     FAILS = "fails"
@@ -26,10 +26,10 @@ class Finding(StrEnum):
     LIKELY_SLOWER = "likely slower"
     """Found by the screening and not confirmed, like LIKELY_FASTER."""
     CHANGED_PLAN = "changed plan"
-    """Another plan without a difference in speed that was found."""
+    """A different plan; no difference in speed was found."""
     NOT_MEASURED = "not measured"
     NO_DIFFERENCE = "no difference found"
-    """The interval says how large a difference may be."""
+    """The interval shows how large a difference may be."""
     EQUIVALENT = "equivalent"
     """Confirmed in fresh blocks: the difference is smaller than the margin."""
     LIKELY_FASTER = "likely faster"
@@ -60,24 +60,24 @@ class LogRatio:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideEffect:
-    """What settings that undo a slower statement do to another one, whose plan they change as well."""
+    """Effect of settings that undo a slower statement on another one, whose plan they change as well."""
 
     statement: str
     """Its name."""
     log_ratio: LogRatio | None = None
     """With these settings / without, in throughput; None if it was not measured."""
     differs: bool = False
-    """Whether it differs, by the rule by which a screening selects statements."""
+    """Whether the statement differs, by the rule with which a screening selects statements."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementFinding:
-    """What an upgrade to one target does to one statement."""
+    """Effect of an upgrade to one target on one statement."""
 
     statement: ApplicationStatement
     finding: Finding
     share: float | None
-    """Of the total time of all statements; None if the sources have no times, and for planning."""
+    """Share of the total time of all statements; None if the sources have no times, and for planning."""
     log_ratio: LogRatio | None = None
     """Target / source in throughput; None if it was not measured."""
     changed: tuple[ComparedPlans, ...] = ()
@@ -85,23 +85,23 @@ class StatementFinding:
     confirmed: Answer | None = None
     """Its confirmation; None if it was not measured again."""
     attributed: AttributionResult | None = None
-    """What its plans account for, and what restores them; None if that was not reached."""
+    """The effect of its plans, and the settings that restore them; None if not measured in time."""
     side_effects: tuple[SideEffect, ...] | None = None
-    """Of what restores its plans, for each other statement whose plan that changes; None if unknown."""
+    """Effects of these settings on each other statement whose plan they change; None if unknown."""
     failure: str = ""
     """Why it was not measured; empty if it was."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadChange:
-    """The total time of the application on the target, divided by that on the source, over the statements measured."""
+    """The total time of the application on the target, divided by that on the source, over measured statements."""
 
     ratio: float
     low: float
     high: float
     """Bounds that hold jointly for all statements."""
     share: float
-    """Share of the total time that the statements measured have."""
+    """Share of the measured statements in the total time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +179,7 @@ def upgrade_answers(answer: StudyAnswer) -> list[UpgradeAnswer]:
 
 
 def _side_effects(answer: StudyAnswer, confirmed: Answer, target: Arm) -> tuple[SideEffect, ...] | None:
-    """Return what the settings that undo a statement on a target do to others; None if unknown."""
+    """Return the side effects of the settings that undo a statement on a target; None if unknown."""
     plans = confirmed.plans()
     scripts = None if plans is None else also_changed(plans.of(target.label))
     if scripts is None or answer.confirmation is None:
@@ -228,7 +228,7 @@ def _measured(
 ) -> StatementFinding:
     """Return the finding on a statement.
 
-    confirmed: its confirmation, if any. side_effects: of what restores its plans. ratios: number of all ratios.
+    confirmed: its confirmation, if any. side_effects: of settings that restore its plans. ratios: number of all ratios.
     """
     answer, target = screened.answer, screened.target
     plans = answer.plans()
@@ -271,7 +271,7 @@ def _of_screening(screened: _Screened) -> Finding:
 
 
 def _log_ratio(screened: _Screened, confirmed: Answer | None, ratios: int) -> LogRatio | None:
-    """Return the ratio of the confirmation where it has an interval, otherwise that of the screening."""
+    """Return the ratio of the confirmation if that has an interval, otherwise the ratio of the screening."""
     if confirmed is not None:
         result = confirmed.analysis.result_of(screened.target)
         if result.log_ratio is not None and result.interval != UNBOUNDED:
@@ -314,7 +314,7 @@ def _load_change(findings: Sequence[StatementFinding]) -> LoadChange | None:
 
 
 def _weighted_ratios(findings: Sequence[StatementFinding]) -> Iterator[tuple[float, LogRatio]]:
-    """Yield the share and the ratio of each statement whose ratio is known at all."""
+    """Yield the share and the ratio of each statement whose interval is not too wide."""
     for one in findings:
         if one.share and one.log_ratio is not None and one.log_ratio.interval.half_width < _WIDEST:
             yield one.share, one.log_ratio

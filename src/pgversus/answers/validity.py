@@ -14,7 +14,7 @@ class Validity(StrEnum):
     VALID = "valid"
     UNDECIDED = "undecided"
     PARTLY_UNDECIDED = "partly undecided"
-    """Of a study with undecided verdicts, or contexts that were not reached, whose other verdicts are valid."""
+    """A study with undecided verdicts, or contexts that were not reached, whose other verdicts are valid."""
     CAUTION = "caution"
     INVALID = "invalid"
 
@@ -23,7 +23,7 @@ class Doubt(StrEnum):
     """A reason to treat a verdict with caution."""
 
     CAVEATS = "caveats"
-    """At least one is grave, or says that the measurement was disturbed."""
+    """At least one caveat is grave, or says that the measurement was disturbed."""
     WIDE_INTERVAL = "wide interval"
     FEW_BLOCKS = "few blocks"
 
@@ -33,7 +33,7 @@ _WIDE = 2.0
 
 
 def doubts(answer: Answer, result: ContenderResult) -> list[Doubt]:
-    """Return the reasons to treat a verdict with caution; empty for one that is invalid, and so in no doubt."""
+    """Return the reasons to treat a verdict with caution; empty for an invalid one, which is not in doubt."""
     if result.verdict is Verdict.INVALID:
         return []
     if result.verdict is Verdict.UNDECIDED:
@@ -65,7 +65,7 @@ def validity_of_study(answer: StudyAnswer) -> Validity:
     if any(one.failed for one in answer.unanswered) or any(one.failure for one in answer.answers):
         found.add(Validity.CAUTION)
     elif answer.unanswered:
-        # Those that were not reached have no verdict yet.
+        # Contexts that were not reached have no verdict yet.
         found.add(Validity.UNDECIDED)
     if len(found) == 1:
         return found.pop()

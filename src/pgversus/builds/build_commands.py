@@ -290,7 +290,7 @@ def check_tools(
     """Raise a BuildError that lists all missing programs and headers with their packages, if there are any.
 
     user: the user that builds; programs that this user may not run count as missing.
-    newest_major: of the sources to build, since older ones use fewer libraries.
+    newest_major: the newest major version to build; older ones use fewer libraries.
     """
     distinct = list(dict.fromkeys(options))
     programs = [_compiler_need(one) for one in distinct] + list(_COMMON)

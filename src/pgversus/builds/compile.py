@@ -283,7 +283,7 @@ def _environment(scratch: Path, compiler: str, ccache: Path) -> dict[str, str]:
 
 @contextmanager
 def _ccache_of(user: ServerUser, cache: Cache) -> Iterator[Path]:
-    """Yield the ccache directory of this user, closed between builds: commands of studies run as the same user."""
+    """Yield this user's ccache directory; it is closed between builds, as commands of studies run as the same user."""
     if user.is_self:
         yield cache.ccache
         return

@@ -24,8 +24,8 @@ _FORMERLY_LISTED = {
     Version(major=17, minor=11): "dd27f2b3c59e73ed14aa3324901242bf69a032a6347805f274e6260322d42979",
     Version(major=18, minor=6): "555610c24d53e4316da5b7d3fc25c279d96856d5e0e23ee308c328c5fa881d9f",
 }
-"""SHA-256 of tarballs, from Debian's signed indexes of 2026. An index lists only the newest version,
-which a mirror may receive later than the index, while it still has the previous one."""
+"""SHA-256 of tarballs, from Debian's signed indexes of 2026. An index lists only the newest version. A mirror may still
+have the previous version instead, because it received the index earlier than the tarball."""
 _HELPER = "/usr/lib/apt/apt-helper"
 _OS_RELEASE = Path("/etc/os-release")
 _LISTS = Path("/etc/apt")
@@ -42,7 +42,7 @@ def debian_archive(release: Release, directory: Path) -> tuple[Path, str]:
     """Download the newest tarball of a release to `directory`; return its path and the version of the package.
 
     apt verifies it against the index signed by the distribution: the current one or, if the mirror lacks the listed
-    version, an earlier one. AptError if there is none.
+    version, an earlier one. AptError without one.
     """
     if shutil.which("apt-get", path=CLEAN_ENVIRONMENT["PATH"]) is None:
         raise AptError("apt is not installed on this host")
@@ -129,7 +129,7 @@ def _failure_text(finished: Finished) -> str:
 
 
 def _first_stanza() -> dict[str, str]:
-    """Return the distribution's own package source as deb822 fields; AptError if there is none.
+    """Return the distribution's own package source as deb822 fields; AptError without one.
 
     Third-party sources often have the same suite, but no `main` component.
     """

@@ -216,5 +216,5 @@ def _known() -> dict[str, dict[str, str]]:
 
 
 def known_checksum(family: BuildFamily, version: Version) -> str | None:
-    """Return the checksum shipped with this version of pgversus; None if there is none."""
+    """Return the checksum shipped with this version of pgversus; None if it is unknown."""
     return _known().get(family, {}).get(str(version))

@@ -68,7 +68,8 @@ def local_orders(
 
     user: the user that builds.
     compilers: the compilers of existing earlier builds; other servers use the current compiler.
-    BuildError if a path is not a source, or with all prerequisites that are missing for builds not in the cache.
+    BuildError if a path does not contain source, or if prerequisites are missing for builds that are not in the cache;
+    it lists all of them.
     """
     sources = {name: _source_here(name, cache) for name in dict.fromkeys(names)}
     orders = {

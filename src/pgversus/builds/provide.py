@@ -160,7 +160,7 @@ def _runs_named_programs(name: ServerName) -> bool:
 def _from_one_family(names: Sequence[ServerName]) -> list[ServerName]:
     """If any server is built from source, also build all releases without an explicit family from source.
 
-    The family alone changes speed by up to 1.5 times, so builds from source are compared with builds from source.
+    The family alone changes speed by a factor of up to 1.5, so builds from source are compared only with each other.
     """
     if not any(isinstance(name, SourceBuild) for name in names):
         return list(names)

@@ -5,7 +5,8 @@ Each member is judged by the text of its header before it is written; one bad me
 
 Parsers and decompressors run in a child process without privileges and with limited memory and CPU time. It is forked
 without exec: the servers' user may not be allowed to read our Python (e.g. in /root/.venv), but a fork has it in
-memory. Archive and directory are opened before privileges are dropped, so that user need not be able to reach them.
+memory. Archive and directory are opened before privileges are dropped, so the servers' user need not be able to reach
+them.
 """
 
 import bz2
@@ -166,7 +167,7 @@ def _confine(directory: Path, user: ServerUser, kept: set[int]) -> None:
     os.setpgid(0, 0)
     for interrupt in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(interrupt, signal.SIG_DFL)
-    # Do not run finalisers of the parent's objects, which could close our file descriptors.
+    # Do not run finalizers of the parent's objects, which could close our file descriptors.
     gc.freeze()
     null = os.open(os.devnull, os.O_RDWR)
     standard = {0, 1, 2} - kept
@@ -264,8 +265,8 @@ def _write_members(content: io.BufferedReader) -> None:
 class _Members:
     """Writes the members of one archive to the working directory.
 
-    No link leads outside: its directory is a real one, since no member may be below a link, and its target goes up only
-    at its beginning, at most to the root, and then down through directories or links of the same kind.
+    No link can lead outside. Its directory is a real one, since no member may be below a link. Its target goes up only
+    at the beginning, at most to the root, and then down through directories or links of the same kind.
     """
 
     def __init__(self) -> None:

@@ -1,8 +1,8 @@
 """The Maven client, run as a separate process: `python -m pgversus.builds.zonky_client list|fetch`.
 
-A separate process, because using the system's certificate store requires patching the ssl module (truststore), which a
-library must not do to its importer, and because a process can be stopped in the middle of a download.
-Prints one JSON document; on failure, a line on standard error and exit code 1.
+It is a separate process for two reasons: using the system's certificate store requires patching the ssl module
+(truststore), which a library must not do to its importer, and a process can be stopped in the middle of a download.
+It prints one JSON document. On failure, it prints a line on standard error and returns exit code 1.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The run of compare, run and demo, and its answer: measured, shown, and turned into an exit code."""
+"""Runs for compare, run and demo: measure, show the answer, and return the exit code."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -48,7 +48,7 @@ def measure(study: "Study", options: Mapping[str, Any], results: Path, *, earlie
 
 
 def _open_here(options: Mapping[str, Any]) -> "OpenStudy":
-    """Return what opens a study on this host."""
+    """Return the function that opens a study on this host."""
     from pgversus.host.identity import server_user  # noqa: PLC0415 - not for `--help`
     from pgversus.lab.study_host import HostOptions, open_study_host  # noqa: PLC0415 - the same
     from pgversus.postgres.client import client_at, fixed_client  # noqa: PLC0415 - the same
@@ -74,10 +74,10 @@ def show_dry_run(
 ) -> int:
     """Print what a run of the study would do, and return its exit code if it would measure nothing, otherwise 0.
 
-    HostError if the disk space does not suffice.
+    HostError if there is not enough disk space.
 
     access: host access that needs consent. is_trusted: whether the study's servers may receive passwords from the
-    environment. earlier: what the run would do with results that exist.
+    environment. earlier: how the run would treat existing results.
     """
     from pgversus.host.identity import server_user  # noqa: PLC0415 - `pgversus --help` does not need psutil
     from pgversus.lab.estimates import check_disk_space, dry_run  # noqa: PLC0415 - the same
@@ -142,7 +142,7 @@ def exit_code(answer: "StudyAnswer", fail_on: tuple[str, ...], *, known: "KnownF
 
 
 def _verdicts(answer: "StudyAnswer", known: "KnownFindings | None") -> Iterator[str]:
-    """Yield what --fail-on names; contexts that were not measured are undecided."""
+    """Yield the results in the words of --fail-on; contexts that were not measured are undecided."""
     from pgversus.answers.answer import OTHER_ORDER, OTHER_ROWS  # noqa: PLC0415 - the same
     from pgversus.study.study import StudyKind  # noqa: PLC0415 - the same
 

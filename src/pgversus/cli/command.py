@@ -26,7 +26,7 @@ def _kept(argument: str) -> str:
 
 
 def _running(server: RunningServer) -> str:
-    """Return the server's label, unless libpq could parse the URI differently and part of a password were in it."""
+    """Return the server's label, unless libpq might parse the URI differently, with part of a password in the label."""
     user, at, place = server.uri.partition("://")[2].partition("@")
     if at and ("/" in user or "@" in place):
         return _NOT_SHOWN

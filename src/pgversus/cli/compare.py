@@ -44,7 +44,7 @@ def compare(**options: Any) -> int:
 def run_comparison(options: dict[str, Any], kind: StudyKind) -> int:
     """Run the comparison that the options describe, in a new results folder; return the exit code.
 
-    kind: one that has one context.
+    kind: a kind of study with one context.
     """
     check_options(options)
     comparison = comparison_of(options)
@@ -61,7 +61,7 @@ def run_comparison(options: dict[str, Any], kind: StudyKind) -> int:
 def _results_folder(given: str | None, comparison: Comparison) -> Path:
     if given is not None:
         return Path(given)
-    # Two that begin in the same second must not meet.
+    # Comparisons that begin in the same second need different folders.
     unique = secrets.token_hex(2)
     arms = "-vs-".join("".join(c if c.isalnum() or c in ".=+" else "_" for c in arm.label) for arm in comparison.arms)
     return Path("pgversus-results") / f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{arms[:80]}-{unique}"

@@ -32,8 +32,8 @@ _OF_ONE_HOST = {
 def fleet() -> None:
     """Measure a study on many hosts: `pgversus run STUDY --fleet ADDRESS`.
 
-    Each host runs a worker, one more runs the scheduler through which they find each other. Whoever has a certificate
-    of the fleet may run programs on its hosts.
+    Each host runs a worker, and one more host the scheduler through which they find each other. Everyone who has a
+    certificate of the fleet may run programs on its hosts.
 
     \b
     pgversus fleet certificates fleet scheduler driver db1 db2
@@ -96,7 +96,7 @@ def worker(*, address: str, name: str | None, certificates: str | None, run_as: 
 
 
 def open_on_fleet(options: Mapping[str, Any]) -> "OpenStudy":
-    """Return what opens a study on the fleet that --fleet names."""
+    """Return the function that opens a study on the fleet that --fleet names."""
     with _extra():
         from pgversus.fleet.connection import checked_address  # noqa: PLC0415 - only with --fleet
         from pgversus.fleet.fleet_study import FleetOptions, open_fleet_study  # noqa: PLC0415 - the same
@@ -111,7 +111,7 @@ def open_on_fleet(options: Mapping[str, Any]) -> "OpenStudy":
 
 
 def check_fleet_options(options: Mapping[str, Any]) -> None:
-    """Raise StudyError for options that only one host has, and for certificates without a fleet."""
+    """Raise StudyError for options that a fleet does not support, and for certificates without a fleet."""
     given = [flag for name, flag in _OF_ONE_HOST.items() if options[name]]
     if options["fleet"] and given:
         raise StudyError(

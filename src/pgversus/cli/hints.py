@@ -46,7 +46,7 @@ _BY_COMMAND = {"pgversus run": _OF_A_STUDY, "pgversus plans": _NOT_MEASURED}
 
 
 def hint(option: str, path: str, options_of_compare: frozenset[str]) -> str:
-    """Return a hint for an option that a command does not have; empty if there is none. path: `pgversus plans`."""
+    """Return a hint for an option that a command does not have; empty without one. path: `pgversus plans`."""
     if option in options_of_compare:
         return _BY_COMMAND.get(path, "")
     return _HINTS.get(option, "")

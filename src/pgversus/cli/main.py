@@ -140,7 +140,7 @@ def _take_interrupts() -> None:
 
 
 def _crash_report(error: Exception) -> str:
-    """Return the path of the crash report, or why there is none: a full disk must not change the exit code."""
+    """Return the path of the crash report, or why it was not written: a full disk must not change the exit code."""
     try:
         return str(write_crash_report(error))
     except OSError as reason:
@@ -148,7 +148,7 @@ def _crash_report(error: Exception) -> str:
 
 
 def _usage(error: click.ClickException) -> StudyError:
-    """Return the error with a hint; guesses at a similar option would contradict it."""
+    """Return the error with a hint, or else with guesses at a similar option, which would contradict the hint."""
     context = getattr(error, "ctx", None)
     path = context.command_path if context else "pgversus"
     option = getattr(error, "option_name", None) or ""

@@ -114,7 +114,7 @@ _OPTIONS = (
 
 
 class WholeNumber(click.IntRange):
-    """A whole number in a range, whose errors speak of an integer and not of an `integer range`."""
+    """A whole number in a range, whose errors name an `integer`, not an `integer range`."""
 
     name = "integer"
 
@@ -131,7 +131,7 @@ class Count(WholeNumber):
 
 
 class HostlessCommand(click.Command):
-    """A command that refuses psql's `-h HOST`, which would print the help and exit with 0."""
+    """A command that rejects psql's `-h HOST`, which would print the help and exit with 0."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         """Raise NoSuchOption for -h with a value."""
@@ -168,7 +168,7 @@ PROGRAMS_GROUP = {"Servers and programs": ("build_profile", "build_system", "pgb
 def names_starting(
     names: Callable[[], Iterable[str]],
 ) -> Callable[[click.Context, click.Parameter, str], list[str]]:
-    """Return a function that completes what is typed to one of these names, which are read only then."""
+    """Return a completion function for these names, which are read only when it is called."""
     return lambda _context, _parameter, typed: [name for name in names() if name.startswith(typed)]
 
 
@@ -211,5 +211,5 @@ def check_options(options: Mapping[str, Any]) -> None:
     if options["ask_servers"] and not options["dry_run"]:
         raise click.UsageError("--ask-servers requires --dry-run; a run queries its servers anyway")
     if options["output"] is not None:
-        # Before a measurement whose answer would have no place.
+        # Checked before measuring: the answer could not be written otherwise.
         check_output(Path(options["output"]))

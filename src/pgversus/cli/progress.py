@@ -199,7 +199,7 @@ class TerminalProgress(Progress):
             self.say(with_context(context, start_text(comparison)))
 
     def time_estimate(self, estimate: Callable[[], TimeEstimate]) -> None:
-        """Set the time estimate, which is called for each picture, or for each block's line in a pipe."""
+        """Set the function that estimates the time, called for each picture, or for each block's line in a pipe."""
         self._time_estimate, self._block_began = cache(estimate), None
 
     def step(self, context: Context, block: int, arm: int, phase: Phase, round_number: int) -> None:

@@ -259,7 +259,7 @@ class VerdictRows:
 def row_lines(rows: Sequence[Row], width: int, spell: Spell, *, is_final: bool) -> list[list[Piece]]:
     """Return the pieces of one aligned line per row; the least informative columns are omitted if it is too wide.
 
-    width: in columns. is_final: whether the verdicts are final.
+    width: width in columns. is_final: whether the verdicts are final.
     """
     names = [spell(row.name) for row in rows]
     longest = max(map(cell_len, names), default=0)

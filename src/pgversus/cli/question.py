@@ -262,7 +262,7 @@ def check_tables(comparison: Comparison) -> None:
 
 
 def study_of(comparison: Comparison, kind: StudyKind = StudyKind.COMPARISON) -> Study:
-    """Return a study with this comparison as its only context. kind: one that has one context."""
+    """Return a study with this comparison as its only context. kind: a kind with one context."""
     return Study(
         name="-vs-".join(arm.label for arm in comparison.arms),
         title="",
@@ -338,7 +338,7 @@ def _rewrite(name: str | None, scripts: Sequence[Script]) -> Script | None:
 
 
 def dataset_of(options: Mapping[str, Any]) -> Dataset:
-    """Return the data that the options describe; StudyError for a file that cannot be read or is no dump."""
+    """Return the data that the options describe; StudyError for a file that cannot be read or is not a dump."""
     scale = (options["scale"] or 1) if options["initialize"] else None
     return Dataset(
         restore=_restored(options["restore"], options["database"]),

@@ -48,7 +48,7 @@ FORMS = ("terminal", "markdown", "html", "csv", "json")
 
 
 def one_or_two(results: Sequence[str], form: str, others: Mapping[str, bool]) -> tuple[str, str] | None:
-    """Return the two folders to show side by side, None if there is one; UsageError for anything else.
+    """Return the two folders to show side by side, None if there is one; UsageError for other numbers.
 
     others: options that support one result only, and whether they are given.
     """
@@ -223,7 +223,7 @@ def _write(content: "str | bytes | Iterable[str]", output: str | None, results: 
 
 
 def _draw(answer: "StudyAnswer", directory: Path) -> None:
-    """Write the charts and report their names, or that there are none."""
+    """Write the charts and report their names, or that the results have no charts."""
     from pgversus.report.charts.export import pictures  # noqa: PLC0415 - only needed for pictures
 
     names = []

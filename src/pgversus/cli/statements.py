@@ -60,10 +60,10 @@ def statements(sources: tuple[str, ...], *, limit: int, as_json: bool, output: s
 
 
 def read_sources(sources: "Iterable[str]", collection: "Collection") -> "list[SourceReport]":
-    """Add the statements of all sources to the collection; return what each contributed.
+    """Add the statements of all sources to the collection; return a report on each source.
 
     StudyError for a file that cannot be read, whose form is unknown, or with an invalid row. ServerError for a server
-    that cannot be asked.
+    that cannot be queried.
     """
     return [report for source in sources for report in _read(source, collection)]
 

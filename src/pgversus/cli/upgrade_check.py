@@ -148,7 +148,7 @@ def upgrade_check(**options: Any) -> int:
 
 
 def _known_findings(path: str | None) -> "KnownFindings | None":
-    """Return the findings in a document; StudyError if it cannot be read or is none."""
+    """Return the findings in a document; StudyError if it cannot be read or is a different document."""
     from pgversus.answers.known_findings import KnownFindings  # noqa: PLC0415 - not for `--help`
 
     return None if path is None else KnownFindings(read_text(path, "--known"), path)

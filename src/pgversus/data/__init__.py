@@ -2,9 +2,9 @@
 
 snapshots.py       loaded data for each server and dataset, cached or new
 changed_files.py   files that have changed since the study began
-dumps.py           what can be restored: format and identity
+dumps.py           data to restore: format and identity
 data_directories.py  dumping a database of a data directory or base backup
-restoring.py       restoring a dump, and what a server does not accept of it
+restoring.py       restoring a dump, and the parts of it that a server rejects
 loading.py         pgbench's tables, SQL files, preparations
 snapshot_key.py    cache key of a snapshot
 snapshot_cache.py  storing, retrieving and verifying cached snapshots

@@ -1,4 +1,4 @@
-"""Files of a dataset that have changed since a study began: what they load would be a different dataset."""
+"""Files of a dataset that have changed since a study began, so that they would load a different dataset."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +12,7 @@ def check_unchanged(
 ) -> None:
     """Raise DatasetError unless a file or directory still has this SHA-256.
 
-    path: as the study names it, for the message. place: where it is read, if not there. hash_of: may raise OSError.
+    path: as the study names it, for the message. place: the path to read, if different. hash_of: may raise OSError.
     """
     try:
         found = f"SHA-256 {hash_of(place or Path(path))}"

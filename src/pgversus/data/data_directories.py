@@ -30,15 +30,15 @@ from pgversus.study.dataset import Dump
 _ROLE = "pgversus_dump"
 _ANY_DATABASE = "template1"
 _FILES = {"config_file": b"", "ident_file": b"", "hba_file": b"local all all trust\n"}
-"""The socket is in a directory that only the servers' user can enter; there is no other access."""
+"""The socket, the only way to connect, is in a directory that only the servers' user can enter."""
 _NOT_USED = ("postgresql.auto.conf", "recovery.conf", "recovery.signal", "standby.signal")
 _SLOTS = "pg_replslot"
 _SETTINGS = {
     "fsync": "off",
     "autovacuum": "off",
-    # Subscriptions would take what the original's publishers keep for it.
+    # Subscriptions would receive the changes that publishers retain for the original.
     "max_logical_replication_workers": "0",
-    # Without room for transactions that were prepared for two-phase commit a server does not start.
+    # A server does not start without room for the transactions that were prepared for two-phase commit.
     "max_prepared_transactions": "1000",
 }
 _MOST_JOBS = 16
@@ -47,7 +47,7 @@ _MOST_JOBS = 16
 def dump_of(source: Dump, builds: Iterable[Build | None], client: Client, directory: RunDirectory) -> Dump:
     """Return a dump of a database of a data directory, made in the directory of a run.
 
-    builds: of the arms; one of them must have the major version of the data directory.
+    builds: builds of the arms; one of them must have the major version of the data directory.
     DatasetError if the data directory has changed or cannot be dumped; ServerError if no server starts on its copy.
     """
     # A link to it would be copied as a link.
@@ -69,14 +69,14 @@ def dump_of(source: Dump, builds: Iterable[Build | None], client: Client, direct
 
 
 def _check_copy(copy: Cluster, source: Dump) -> None:
-    """Raise DatasetError if the copy is not what the study named, or leads out of itself."""
+    """Raise DatasetError if the copy differs from the data directory of the study, or refers to files outside it."""
     check_dump_unchanged(source, copy.data_directory)
     if found := elsewhere_in(copy.data_directory):
         raise _not_dumped(source, found)
 
 
 def _build_for(place: Path, builds: Iterable[Build | None]) -> Build:
-    """Return a build of the major version of a data directory, a usual one if there are several."""
+    """Return a build of the major version of a data directory, one from source only if there is no other."""
     major = (place / VERSION_FILE).read_text(encoding="ascii", errors="replace").strip()
     # Builds of the user's own source may have other block sizes.
     known = sorted((build for build in builds if build is not None), key=lambda build: build.made_from is not None)
@@ -95,7 +95,7 @@ def _build_for(place: Path, builds: Iterable[Build | None]) -> Build:
 
 
 def _make_usable(copy: Cluster, home: Path) -> Mapping[str, str]:
-    """Remove what belongs to the original's place, and return the settings of a server on the copy."""
+    """Remove files that belong to the original's location, and return the settings of a server on the copy."""
     for name in _NOT_USED:
         (copy.data_directory / name).unlink(missing_ok=True)
     for slot in (copy.data_directory / _SLOTS).glob("*"):
@@ -109,7 +109,7 @@ def _make_usable(copy: Cluster, home: Path) -> Mapping[str, str]:
 
 
 def _create_role(copy: Cluster, source: Dump, settings: Mapping[str, str]) -> None:
-    """Create the role that dumps, in single-user mode: no role of the data directory is known."""
+    """Create the role that dumps, in single-user mode, because no role of the data directory is known."""
     words = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
     postgres, data = str(copy.build.program("postgres")), str(copy.data_directory)
     with tempfile.TemporaryFile() as commands:

@@ -1,4 +1,4 @@
-"""What can be restored: dumps of one database by pg_dump, and data directories. Their formats and their identity."""
+"""Data to restore: dumps of one database by pg_dump, and data directories, with their formats and identity."""
 
 import hashlib
 import os
@@ -28,7 +28,7 @@ _COMPRESSED = {
 def dump_at(path: str, flag: str, database: str | None = None) -> Dump:
     """Return the dump or data directory at a path, identified by its content; StudyError if it is neither.
 
-    flag: the option, for messages. database: of a data directory; None for the only one.
+    flag: the option, for messages. database: a database of a data directory; None for the only one.
     """
     place = Path(path).absolute()
     try:
@@ -41,15 +41,15 @@ def dump_at(path: str, flag: str, database: str | None = None) -> Dump:
 
 
 def check_dump_unchanged(dump: Dump, place: Path | None = None) -> None:
-    """Raise DatasetError if the dump or data directory has changed since the study began. place: of a copy of it."""
+    """Raise DatasetError if the dump or data directory has changed since the study began. place: a copy to check."""
     check_unchanged(dump.path, dump.sha256, place=place, hash_of=_hash_of(dump.format))
 
 
 def elsewhere_in(directory: Path) -> str:
-    """Return what leads out of a directory, or is neither a file nor a directory; empty if there is nothing such.
+    """Return an entry that leads out of a directory, or is neither a file nor a directory; empty if none is.
 
-    A server on a copy would use what a link leads to: the original's tablespaces, or its WAL. From a base backup with a
-    map of tablespaces it would create such links itself.
+    A server on a copy would use the target of a link: the original's tablespaces, or its WAL. On a base backup with a
+    map of tablespaces, it would create such links itself.
     """
     for found in directory.rglob("*"):
         if found.is_symlink() or not (found.is_file() or found.is_dir()):

@@ -78,14 +78,14 @@ class LoadedCluster:
     fingerprint: Fingerprint
     has_prewarm: bool
     not_restored: tuple[RestoreProblem, ...] = ()
-    """What the server did not accept of a dump."""
+    """Parts of a dump that the server rejected."""
 
 
 class Loading:
     """Loads and prepares the data of a study."""
 
     def __init__(self, directory: RunDirectory, client: Client, builds: Iterable[Build | None] = ()) -> None:
-        """builds: of the arms, one of which starts on a data directory that is restored."""
+        """builds: builds of the arms, one of which starts on a data directory that is restored."""
         self.directory = directory
         self.client = client
         self._builds = tuple(builds)
@@ -106,7 +106,7 @@ class Loading:
         )
 
     def load_into(self, target: Target, arm: Arm) -> tuple[RestoreProblem, ...]:
-        """Load an arm's data into a database; return what it did not accept of a dump.
+        """Load an arm's data into a database; return the parts of a dump that the server rejected.
 
         DatasetError with the program's message if loading fails.
         """
@@ -129,7 +129,7 @@ class Loading:
         return not_restored
 
     def _dump_of(self, source: Dump) -> Dump:
-        """Return the dump itself, or the one of a data directory, which is made once in a run."""
+        """Return the dump itself, or a dump of the data directory, which is made once per run."""
         if source.format is not DumpFormat.DATA_DIRECTORY:
             return source
         if source not in self._dumps:
@@ -149,7 +149,7 @@ class Loading:
             environment = program_environment(self.client, server.target, cluster.data_directory)
             for file in arm.dataset.prepare:
                 self._run_file("prepare", file, server.target, environment, arm, variables)
-            # Not VACUUM: the prepared state remains, including what it would clean up.
+            # Not VACUUM: the prepared state remains, including everything that VACUUM would clean up.
             with connect(server.target) as connection:
                 catalog.checkpoint(connection)
         return replace(loaded, cluster=cluster, fingerprint=self._look_at_copy(cluster, home, arm, settings))
@@ -221,7 +221,7 @@ class Loading:
         return copy
 
     def _variables_of(self, arm: Arm) -> Path | None:
-        """Return a file that sets the psql variables of an arm; None if there are none."""
+        """Return a file that sets the psql variables of an arm; None without any."""
         if not arm.dataset.variables:
             return None
         path = self.directory.root / "variables.sql"

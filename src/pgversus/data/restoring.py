@@ -1,4 +1,4 @@
-"""Restoring a dump: what a server does not accept is reported object by object, and the rest is restored.
+"""Restoring a dump: parts that a server rejects are reported one by one, and the rest is restored.
 
 Owners, privileges, tablespaces, publications and subscriptions are left out of archives. A dump in plain text names
 roles, which are created without the right to log in.
@@ -36,15 +36,15 @@ _PLAIN_ERROR = re.compile(r"^psql:.*?:(\d+): (?:ERROR|error): +(.*)$")
 _DONE = re.compile(r"^pg_restore: warning: errors ignored on restore: \d+$", re.MULTILINE)
 _UNKNOWN_SETTING = "unrecognized configuration parameter"
 _NOT_THE_DUMP = frozenset({"", "public", "postgres"})
-"""Roles that are there, or none."""
+"""Existing roles, and names that are not roles."""
 _MOST_REPORTED = 100
 
 
 def restore(dump: Dump, target: Target, client: Client, label: str) -> tuple[RestoreProblem, ...]:
-    """Restore a dump into an empty database; return what the server did not accept, at most a hundred items.
+    """Restore a dump into an empty database; return the parts that the server rejected, at most a hundred.
 
     DatasetError if the dump has changed, cannot be read, or cannot be restored as a whole.
-    label: of the arm, for messages.
+    label: label of the arm, for messages.
     """
     check_dump_unchanged(dump)
     place = Path(dump.path)
@@ -53,7 +53,7 @@ def restore(dump: Dump, target: Target, client: Client, label: str) -> tuple[Res
         raise _not_readable(dump, client)
     if dump.format is DumpFormat.PLAIN:
         _create_roles(place, target)
-    # A program of another user may read what we have opened.
+    # A program of another user can read a file that we have opened.
     opened: AbstractContextManager[int | IO[bytes]] = (
         nullcontext(subprocess.DEVNULL) if is_readable else place.open("rb")
     )

@@ -34,7 +34,7 @@ _REMOVED = ".removed-"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotRecord:
-    """Stored properties of a snapshot, which would otherwise need a server."""
+    """Stored properties of a snapshot. Without them, a server would have to be started to read them."""
 
     made_of: SnapshotKey
     size_bytes: Annotated[int, Field(ge=0, lt=2**63)]
@@ -42,7 +42,7 @@ class SnapshotRecord:
     fingerprint: Fingerprint
     files: tuple[TreeEntry, ...]
     not_restored: tuple[RestoreProblem, ...] = ()
-    """What its server did not accept of a dump."""
+    """Parts of a dump that its server rejected."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +72,7 @@ class CachedSnapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Size:
-    """The part of a record that says whether there is room: reading all its files takes six times as long."""
+    """The part of a record that contains the size: reading the entries of all files takes six times as long."""
 
     size_bytes: Annotated[int, Field(ge=0, lt=2**63)]
 
@@ -81,7 +81,7 @@ _CODEC, _SIZE = TypeAdapter(SnapshotRecord), TypeAdapter(_Size)
 
 
 def take(cache: Cache, recipe: SnapshotKey, directory: Path, say: Callable[[str], None]) -> SnapshotRecord | None:
-    """Take a cached snapshot to directory/data, which is created; return None, without a directory, if there is none.
+    """Take a cached snapshot to directory/data, which is created; return None if it is not cached.
 
     A snapshot that has changed since it was stored is removed. HostError if it cannot be taken for another reason.
     """
@@ -143,7 +143,7 @@ def keep(
 
 
 def cached_snapshots(cache: Cache) -> list[CachedSnapshot]:
-    """Return all cached snapshots, least recently used first; also finish removals that were killed."""
+    """Return all cached snapshots, least recently used first; also finish interrupted removals."""
     found = []
     for directory in cache.snapshots.iterdir() if cache.snapshots.is_dir() else ():
         if directory.name.startswith(_REMOVED):

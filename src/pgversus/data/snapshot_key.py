@@ -53,7 +53,7 @@ class SnapshotKey:
     version: str
     origin: str
     build_sha256: str
-    """Hash of the artifact or, if there is none, of the program postgres."""
+    """Hash of the artifact or, without one, of the program postgres."""
     initdb_options: tuple[str, ...]
     settings: tuple[tuple[str, str], ...]
     """Settings of the server while the snapshot was created, by name."""
@@ -77,7 +77,7 @@ class SnapshotKey:
 
     @property
     def hidden(self) -> "SnapshotKey":
-        """The same without secrets, as stored and shown; the key still depends on them."""
+        """The same inputs without secrets, as stored and shown; the key still depends on the secrets."""
         return replace(self, settings=_hidden(self.settings), variables=_hidden(self.variables))
 
 

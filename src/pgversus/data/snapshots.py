@@ -46,9 +46,9 @@ class SnapshotCache:
         self._most_bytes = most_bytes
 
     def take(self, recipe: SnapshotKey, home: Path, build: Build) -> LoadedCluster | None:
-        """Take the cached snapshot of an earlier run to `home`, which is created; None if there is none.
+        """Take the cached snapshot of an earlier run to `home`, which is created; None if it is not cached.
 
-        HostError if there is one that cannot be taken.
+        HostError if a cached snapshot cannot be taken.
         """
         record = take(self._cache, recipe, home, self._progress.say)
         if record is None:
@@ -116,7 +116,7 @@ class Snapshot:
     has_prewarm: bool
     """Whether pg_prewarm is installed in the data."""
     not_restored: tuple[RestoreProblem, ...] = ()
-    """What its server did not accept of a dump."""
+    """Parts of a dump that its server rejected."""
 
 
 class Snapshots:
@@ -165,7 +165,7 @@ class Snapshots:
         return self._made[key]
 
     def keep_only(self, arms: Sequence[Arm]) -> int:
-        """Remove the snapshots that none of these arms need; return the size of the rest in bytes."""
+        """Remove the snapshots that none of these arms needs; return the size of the rest in bytes."""
         needed = {_key_of(one) for arm in arms for one in (arm, replace(arm, dataset=arm.dataset.loaded))}
         for key, snapshot in list(self._made.items()):
             # Snapshots of external servers are kept, so that these are neither loaded nor inspected again.
@@ -264,7 +264,7 @@ def _key_of(arm: Arm) -> SnapshotName:
 
 
 def _check_existing_tables(target: Target, label: str) -> None:
-    """Raise DatasetError if pgbench's tables exist: `pgbench -i` would drop them, and they may be somebody's data."""
+    """Raise DatasetError if pgbench's tables exist: `pgbench -i` would drop them, and they may be a user's data."""
     with connect(target) as connection:
         if tables := catalog.pgbench_tables(connection):
             raise DatasetError(
@@ -289,7 +289,7 @@ def _nothing_to_copy(arm: Arm) -> StudyError:
 
 
 def check_equal(arms: Sequence[Arm], snapshots: Sequence[Snapshot]) -> None:
-    """Raise DatasetError if arms with the same dataset hold different rows; datasets may be what is compared."""
+    """Raise DatasetError if arms with the same dataset hold different rows. Compared datasets may differ."""
     like = [
         (arm.label, snapshot.fingerprint)
         for arm, snapshot in zip(arms, snapshots, strict=True)

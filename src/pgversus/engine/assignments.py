@@ -1,4 +1,4 @@
-"""Which host prepares or measures what next, and the blocks that wait for earlier ones of their context.
+"""The next task of each host, and the blocks that wait for earlier blocks of their context.
 
 Contexts take turns, those with the fewest blocks first. Blocks of a context that several hosts measure at once are
 taken in the order of their numbers, so that a look never depends on which host was faster.
@@ -19,22 +19,22 @@ from pgversus.records.preparation import Preparation
 from pgversus.records.trials import Block
 from pgversus.study.comparison import BASELINE
 
-# Separate from the random streams of the blocks, [seed, number of the block, number of the context - 1].
+# Random streams separate from those of the blocks, whose seeds are [seed, block number, context number - 1].
 _TURNS, _TOGETHER = 1, 2
 _PREPARED_TOGETHER = 8
-# Contexts on the same servers. More would save little, and delay the first block.
+# Most contexts that a host prepares on one start. More would save little, and would delay the first block.
 
 
 @dataclass(slots=True)
 class _Task:
-    """What a host does at the moment; nothing if it is free."""
+    """The current work of a host; empty if it is free."""
 
     given: dict[int, Preparation | None] = field(default_factory=dict)
     """The known preparations of the contexts that it may prepare, by number."""
     orders: dict[int, BlockOrder] = field(default_factory=dict)
     """Blocks that it has not reported, by the number of their context."""
     measures: bool = False
-    """Whether it is to measure blocks."""
+    """Whether the host is to measure blocks, not to prepare contexts."""
 
 
 class Assignments:
@@ -56,9 +56,9 @@ class Assignments:
         return any(self._ready.values())
 
     def begin(self, left_s: float) -> bool:
-        """Give a task to every free host that can have one; return False if hosts are free and there is no task.
+        """Give a task to every free host that can have one; return False if hosts are free but no task is left.
 
-        left_s: of the budget, from which the blocks that are being measured are subtracted.
+        left_s: seconds left of the budget, including the time of blocks that are being measured.
         """
         free = self._hosts.free()
         for host in free:
@@ -66,19 +66,19 @@ class Assignments:
         return bool(self._tasks) or not free
 
     def given(self, event: ContextPrepared) -> tuple[ContextState, Preparation | None]:
-        """Return the state that a host has tried to prepare, and the preparation that it was given."""
+        """Return the state of the context that a host tried to prepare, and the preparation that the host was given."""
         return self._states[event.context], self._tasks[event.host].given.pop(event.context)
 
     def make_ready(self, event: ContextPrepared) -> bool:
-        """Note that a host can measure a context from now on; return whether it is the first one."""
+        """Record that a host can measure a context from now on; return whether it is the first host that can."""
         is_first = not any(event.context in ready for ready in self._ready.values())
         self._ready[event.host].add(event.context)
         return is_first
 
     def taken(self, event: BlockMeasured) -> Iterator[tuple[ContextState, Block]]:
-        """Yield the blocks that are next in their context, without arms that need them no longer.
+        """Yield the blocks whose turn has come in their context, without arms that no longer need blocks.
 
-        Each must be given to its state before the next one is asked for.
+        The caller must add each block to its state before it requests the next one.
         """
         del self._tasks[event.host].orders[event.context]
         state, early = self._states[event.context], self._early[event.context]
@@ -89,9 +89,9 @@ class Assignments:
             yield state, block._replace(trials={arm: one for arm, one in block.trials.items() if arm in needed})
 
     def note(self, event: TaskFinished | HostJoined | HostLost) -> bool:
-        """Note that a host has no task any more; return whether it was to measure blocks.
+        """Record that a host no longer has a task; return whether that task was to measure blocks.
 
-        Those that it did not measure are given to others.
+        Blocks that the host did not measure are assigned again.
         """
         if isinstance(event, HostJoined):
             # It may have its first task already.
@@ -100,7 +100,7 @@ class Assignments:
         for context, order in task.orders.items():
             self._used[context].remove(order.number)
         if isinstance(event, HostLost):
-            # With all that it had prepared.
+            # Its preparations are lost with it.
             self._ready.pop(event.host, None)
         return task.measures
 
@@ -114,7 +114,7 @@ class Assignments:
         affordable = [state for state in self._states.values() if self._may_measure(state) and state.fits_into(left_s)]
         if not affordable:
             return
-        # Another host that prepares a context fits its windows for all.
+        # Prefer contexts that no other host prepares: a host that does fits their windows for all hosts.
         unfitted = {number for task in self._tasks.values() for number, known in task.given.items() if known is None}
         state = self._next([one for one in affordable if one.context.number not in unfitted] or affordable)
         ready = self._ready[host]
@@ -138,7 +138,7 @@ class Assignments:
         if state.stopped is not None:
             return False
         used = self._used[state.context.number]
-        # Those that have arrived wait for one that was lost.
+        # Blocks that have arrived wait for one that was lost.
         is_missing = bool(used) and self._free_number(state) < max(used)
         return is_missing or len(used) < state.most_more_blocks
 
@@ -149,7 +149,7 @@ class Assignments:
         return number
 
     def _sharing(self, state: ContextState, others: Iterable[ContextState]) -> Iterator[ContextState]:
-        """Yield the others that have as many blocks and can be measured on the same start."""
+        """Yield the other contexts that have as many blocks as this one and can share its start."""
         for other in others if state.shares_starts else ():
             if (
                 other is not state
@@ -160,7 +160,7 @@ class Assignments:
                 yield other
 
     def _next(self, states: Sequence[ContextState]) -> ContextState:
-        """Return a random one of those with the fewest blocks."""
+        """Return one of the contexts with the fewest blocks, chosen at random."""
         numbers = {state.context.number: self._free_number(state) for state in states}
         fewest = min(numbers.values())
         first = [state for state in states if numbers[state.context.number] == fewest]
@@ -169,6 +169,6 @@ class Assignments:
     def _shuffled(self, states: Sequence[ContextState], number: int, stream: int) -> list[ContextState]:
         """Return a random order, in which the relative order of two contexts does not depend on the others."""
         highest = max(state.context.number for state in states)
-        # Draw a place for every number up to the highest: none moves when others have ended, or had their turn.
+        # Draw a place for every number up to the highest, so that no context moves when others end or have a turn.
         places = np.random.default_rng([self._seed, number, 0, stream]).random(highest + 1)
         return sorted(states, key=lambda state: float(places[state.context.number]))

@@ -1,8 +1,8 @@
-"""One start of the servers, and the blocks measured on it: of one context, or of many that share it.
+"""One start of the servers, and the blocks measured on it, for one context or for many that share the start.
 
-The order of windows inside a block cancels drift: two arms run as ABBA or BAAB, by a coin, repeatedly; more arms run in
-a random order followed by its mirror. Every arm then has the same mean position in each pair of rounds, so that a
-linear drift adds nothing to any ratio.
+The order of windows inside a block cancels drift: two arms run as ABBA or BAAB, chosen at random each time; more
+arms run in a random order followed by its mirror. Every arm then has the same mean position in each pair of rounds, so
+that a linear drift adds nothing to any ratio.
 """
 
 import math
@@ -68,7 +68,7 @@ class BlockSchedule:
 def block_schedule(rng: np.random.Generator, arms: Sequence[int], rounds: int) -> BlockSchedule:
     """Return a random order for one block of `rounds` windows of each arm.
 
-    arms: the indexes that take part. rounds: at least 1; if odd, the last round has no mirror.
+    arms: indexes of the arms that take part. rounds: at least 1; if odd, the last round has no mirror.
     """
     start_order = _shuffled(rng, arms)
     order: list[tuple[int, ...]] = []
@@ -88,13 +88,13 @@ def run_start(
 ) -> Generator[BlockMeasured, None, None]:
     """Start every arm and yield a block of each context, as soon as it is measured.
 
-    There are fewer blocks if a load fails or writes, since it may have killed a server or changed the data of others,
-    and if the next block of a context no longer fits into the budget, which is checked before each block except the
-    first. left_s: of the budget, at the beginning.
+    If a load fails or writes, the remaining contexts get no block, since it may have killed a server or changed their
+    data. A context also gets no block if its block no longer fits into the budget, which is checked before each block
+    except the first. left_s: seconds left of the budget at the beginning.
 
     The wall time of a block is that of its own load plus an equal part of the time that the servers took to start. The
-    last block is yielded when the servers have stopped, and includes the rest: the stop, and the parts of contexts that
-    were left out. So the wall times of the blocks add up to the time of the start.
+    last block is yielded after the servers have stopped. Its wall time includes the rest: the stop, and the parts of
+    contexts that got no block. The wall times of the blocks therefore add up to the time from start to stop.
     """
     began = clock()
     paid_s = 0.0
@@ -147,14 +147,14 @@ class _SharedStart:
             raise outcome
 
     def stop_all(self) -> None:
-        """End the start, once."""
+        """Stop the servers, once."""
         if not self._stopped:
             self._trial_runner.stop_all()
             self._stopped = True
 
 
 _MOST_ATTEMPTS = 4
-# At short windows without a transaction, whose repetitions are not limited by the number of rounds.
+# Attempts at short windows without a transaction, which are repeated regardless of the limit on repeated rounds.
 
 
 class _Attempt:
@@ -162,7 +162,7 @@ class _Attempt:
 
     def __init__(self, order: BlockOrder, testbed: Testbed, start: _SharedStart, progress: Progress) -> None:
         design = order.design
-        # The context number comes last: numpy pads with zeros, so a single comparison needs none.
+        # The context number comes last: numpy pads with zeros, so it does not change the seeds of a single comparison.
         rng = np.random.default_rng([design.seed, order.number, order.context.number - 1])
         self._order = order
         self._schedule = block_schedule(rng, order.arms, order.rounds)
@@ -208,8 +208,8 @@ class _Attempt:
     def block(self) -> Block:
         """Return the block without its wall time.
 
-        Arms that failed, or finished no transaction, have a message instead of a trial. Without a pair there are no
-        trials: nothing is compared, and the rest of the block was not measured.
+        Arms that failed, or finished no transaction, have a message instead of a trial. If the baseline or every
+        contender failed, the block has no trials: there is nothing to compare, and the rest was not measured.
         """
         trials: dict[int, Trial] = {}
         failures = list(self._failures)
@@ -234,13 +234,12 @@ class _Attempt:
     def _undisturbed(self, session: Session) -> Mapping[int, Sequence[Window]]:
         """Return the windows of a session by arm, without those of arms that failed.
 
-        It is repeated as long as any of its windows was disturbed.
+        A session is repeated as long as any of its windows was disturbed, with all arms, so that none is favored. A
+        block repeats sessions until it has repeated half as many rounds as designed, an operation only once. After that
+        results count as they are, since a study must end even on a host that is always disturbed. A session of short
+        windows is repeated whole. If repetitions do not help, they are suspended for a while.
 
-        All arms are repeated, so that none is favored. A block repeats sessions until half as many rounds as designed
-        are repeated, an operation only once; then results count as they are: on a host that is always disturbed a study
-        must still end. A session of short windows is repeated whole. Repetitions that do not help are given up for a
-        while.
-        Without a transaction in short windows, such as after the clock was set, there is nothing that could count.
+        Short windows without a transaction, such as after the clock was set, are also repeated: they have no result.
         """
         windows: dict[int, Sequence[Window]] = {}
         for attempt in count(1):
@@ -251,7 +250,7 @@ class _Attempt:
                     again[arm] = self._trial_runner.collect(arm)
             if windows:
                 self._discard(session, {arm: windows[arm] for arm in again}, attempt - 1)
-            # An arm that fails now has failed; the others keep their earlier windows.
+            # An arm that fails in a repetition has failed; arms without new windows keep their earlier ones.
             windows |= again
             is_disturbed = any(window.was_disturbed for one in windows.values() for window in one)
             if not is_disturbed or not self._may_repeat(windows, attempt):
@@ -289,7 +288,7 @@ class _Attempt:
         first = (next(self._active_arms(session.rounds[0]), None), 1)
         for number, order in enumerate(session.rounds, session.first_round):
             for arm in self._active_arms(order):
-                # Announce only the first of short windows: nothing is drawn between them.
+                # Announce only the first of short windows: the display is not updated between them.
                 if is_long or (arm, number) == first:
                     self._announce(arm, Phase.MEASURE, number)
                 with self._failing(arm, Phase.MEASURE):
@@ -310,7 +309,7 @@ class _Attempt:
 
     @contextmanager
     def _failing(self, arm: int, phase: Phase) -> Iterator[None]:
-        """Make a failure inside a failed trial of this arm, unless the testbed ends the run for it."""
+        """Record a failure in the body as a failed trial of this arm, unless the testbed ends the run because of it."""
         try:
             with self._testbed.failures(self._order.context, arm):
                 yield

@@ -36,7 +36,7 @@ class ContextState:
         self.preparation: Preparation | None = None
         self.samples = Samples()
         self.open_arms: list[int] = [arm.index for arm in context.comparison.contenders]
-        # Of the budget, by its verdicts.
+        # Share of the budget, in proportion to its verdicts.
         self._share = len(self.open_arms) / verdicts
         self.invalid: set[int] = set()
         """Contenders without a verdict because their trials kept failing."""
@@ -44,15 +44,15 @@ class ContextState:
         self.failure: str | None = None
         """Why the context could not be prepared, so that it gets no block in this run."""
         self.interim_results: dict[int, InterimResult] = {}
-        """The last interim result of each contender; it no longer changes once it needs no more blocks."""
+        """The last interim result of each contender, which is final once the contender needs no more blocks."""
         self.wall_s = 0.0
         self.shares_starts = True
         """Whether it may be measured on the starts of other contexts.
 
-        Not after its load has failed, which may kill servers, nor after it has written, which changes the others' data.
+        False once its load has failed, which may kill servers, or has written, which changes the data of the others.
         """
         self._forecast: Forecast | None = None
-        # None if anything has changed since it was made.
+        # None if anything has changed since it was computed.
 
     @property
     def next_number(self) -> int:
@@ -71,7 +71,7 @@ class ContextState:
 
     @property
     def fewest_ratios(self) -> int:
-        """Blocks of an open contender that include the baseline: the minimum over all of them."""
+        """The minimum, over all open contenders, of the blocks that include the contender and the baseline."""
         if not self.blocks:
             return 0
         return min((self.interim_results[arm].blocks for arm in self.open_arms), default=0)
@@ -80,8 +80,8 @@ class ContextState:
     def may_repeat(self) -> bool:
         """Whether repeating disturbed rounds can still help.
 
-        On a host that is always disturbed it only loses the time of the repetitions. After some useless ones it is
-        tried again when a block was clean, or once in a while.
+        On a host that is always disturbed, repeating only wastes time. After some useless repetitions, rounds are
+        repeated again only once a block was undisturbed, or after a pause of some blocks.
         """
         useless = paused = 0
         for block in reversed(self.blocks):
@@ -112,14 +112,14 @@ class ContextState:
 
     @property
     def most_more_blocks(self) -> int:
-        """The number of further blocks that it can need at most, 1 or more while it has not ended.
+        """The maximum number of blocks that the context can still need, at least 1 while it has not ended.
 
         Blocks that fail are replaced by others, one by one.
         """
         return max(1, self.rule.last_look - self.fewest_ratios)
 
     def order(self, number: int) -> BlockOrder:
-        """Return one of its next blocks. number: next_number, or more if others are being measured."""
+        """Return one of its next blocks. number: next_number, or a later one if other blocks are being measured."""
         return BlockOrder(
             context=self.context,
             design=self.comparison.design,
@@ -131,7 +131,7 @@ class ContextState:
         )
 
     def fits_into(self, left_s: float) -> bool:
-        """Return whether its next block would end within the remaining budget; the first only needs some left."""
+        """Return whether its next block would end within the remaining budget; for the first, whether any is left."""
         return self._next_s is None or left_s > self._next_s
 
     @property
@@ -153,7 +153,7 @@ class ContextState:
             self.preparation = replace(self.preparation, plans=None)
 
     def fail(self, words: str) -> None:
-        """End it because it cannot be prepared: none of it is measured in this run."""
+        """End the context because it cannot be prepared: none of its blocks is measured in this run."""
         self.failure, self.stopped = words, StopReason.FAILED
 
     def resume_from(self, preparation: Preparation | None, failure: str | None, blocks: Sequence[Block]) -> None:
@@ -212,7 +212,7 @@ class ContextState:
 
     def _interim_result(self, arm: int) -> InterimResult:
         interim = interim_result(self.samples, self.comparison, self.rule, arm)
-        # Only an open one can become invalid: a decided contender is absent from blocks without having failed.
+        # Only an open contender can become invalid: a decided contender is absent from blocks without having failed.
         if self._needs_blocks(interim) and self._failures_in_a_row(arm) >= MOST_FAILURES_IN_A_ROW:
             self.invalid.add(arm)
             return replace(interim, verdict=Verdict.INVALID)

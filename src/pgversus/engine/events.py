@@ -1,4 +1,4 @@
-"""What the hosts of a study report: plain data, which other hosts send over a network."""
+"""Events that the hosts of a study report: plain data, which other hosts send over a network."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from pgversus.records.trials import Block
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextPrepared:
-    """A host can measure a context from now on, or has found why it cannot."""
+    """A host can measure a context from now on, or has found out why it cannot."""
 
     host: str
     context: int
@@ -19,7 +19,7 @@ class ContextPrepared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockMeasured:
-    """A host has measured a block, which is stored before anything else is done with it."""
+    """A host has measured a block, which is stored before it is used."""
 
     host: str
     context: int
@@ -42,7 +42,7 @@ class HostJoined:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostLost:
-    """A host does not finish its task, and what it had prepared is lost."""
+    """A host will not finish its task, and its preparations are lost."""
 
     host: str
 

@@ -20,7 +20,7 @@ class Forecast:
     design: Design
     rule: LookRule
     blocks: Sequence[Block]
-    """Those so far."""
+    """The blocks so far."""
     open_arms: Sequence[int]
     """Contenders that need more blocks."""
     interim_results: Mapping[int, InterimResult]
@@ -32,7 +32,7 @@ class Forecast:
 
     @cached_property
     def models(self) -> Mapping[int, BlockModel]:
-        """By open contender, if its blocks allow a model."""
+        """Block models by open contender, if its blocks allow one."""
         arms = self.open_arms if may_choose_rounds(self.design) else ()
         found = {arm: block_model(self.blocks, arm, self.design) for arm in arms}
         return {arm: model for arm, model in found.items() if model is not None}
@@ -49,7 +49,7 @@ class Forecast:
 
     @cached_property
     def seconds_per_block(self) -> float:
-        """Time of the next block: the mean so far; before the first one, that of its windows."""
+        """Time of the next block: from the models or the mean so far; before the first block, that of its windows."""
         if self.models:
             return max(model.block_s(self.next_rounds) for model in self.models.values())
         if self.blocks:
@@ -65,7 +65,7 @@ class Forecast:
         if not self._is_fixed and any(map(self._is_before_first_look, interim_results.values())):
             return None
         needed = [self._blocks_left(arm, interim) for arm, interim in interim_results.items()]
-        # A block includes all open arms, so the one that needs most decides.
+        # A block includes all open arms, so the arm that needs the most blocks decides.
         return None if None in needed else max(blocks or 0 for blocks in needed) * self.seconds_per_block
 
     @property
@@ -101,7 +101,7 @@ class Forecast:
         return interim.blocks < self.rule.first_look
 
     def _blocks_left(self, arm: int, interim: InterimResult) -> int | None:
-        """Return the blocks until an answer at the current noise, before that until the first look; None if unknown."""
+        """Return the blocks until the first look or, later, until an answer at the current noise; None if unknown."""
         if self._is_before_first_look(interim):
             return self.rule.first_look - interim.blocks
         if self._is_fixed:

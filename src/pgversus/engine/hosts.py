@@ -1,6 +1,6 @@
 """The hosts that prepare and measure the contexts of a study, one task at a time each: usually this one alone.
 
-A host is told what to do, then says what it has done, event by event. So the same schedule serves this host, whose
+A host receives a task, then reports its results event by event. The same schedule therefore serves this host, whose
 tasks run inside next_event(), and many hosts that work at the same time.
 """
 
@@ -33,10 +33,10 @@ class Hosts(Protocol):
         """Let a free host prepare these contexts, which can share a start."""
 
     def measure(self, host: str, orders: Sequence[BlockOrder], left_s: float) -> None:
-        """Let a free host measure blocks of contexts that it has prepared, on one start. left_s: of the budget."""
+        """Let a free host measure blocks of contexts that it has prepared, on one start. left_s: left of the budget."""
 
     def next_event(self) -> Event:
-        """Return the next event of any task. Raise PgversusError if no host can go on."""
+        """Return the next event of any task. Raise PgversusError if no host can continue."""
 
     def can_share_start(self, one: Context, other: Context) -> bool:
         """Return whether both contexts can be measured on one start of the same servers without harm to either."""
@@ -46,7 +46,7 @@ class Hosts(Protocol):
 
 
 class ThisHost:
-    """The only host of a study that no fleet measures: its tasks run in this process, step by step."""
+    """The only host of a study without a fleet: its tasks run in this process, step by step."""
 
     def __init__(self, testbed: Testbed, clock: Clock, progress: Progress) -> None:
         self._testbed = testbed
@@ -63,11 +63,11 @@ class ThisHost:
         return () if self._task is not None else (THIS_HOST,)
 
     def prepare(self, host: str, contexts: Sequence[KnownContext]) -> None:
-        """Prepare contexts on the next events."""
+        """Begin to prepare contexts; next_event() does the work."""
         self._task = prepare_together(self._testbed, contexts, host)
 
     def measure(self, host: str, orders: Sequence[BlockOrder], left_s: float) -> None:
-        """Measure blocks on the next events."""
+        """Begin to measure blocks; next_event() does the work."""
         self._task = run_start(orders, self._testbed, self._clock, self._progress, left_s, host)
 
     def next_event(self) -> Event:
@@ -80,7 +80,7 @@ class ThisHost:
         return event
 
     def can_share_start(self, one: Context, other: Context) -> bool:
-        """Return what the testbed knows."""
+        """Return the answer of the testbed."""
         return self._testbed.can_share_start(one, other)
 
     def abandon(self) -> None:
@@ -93,7 +93,7 @@ class ThisHost:
 def prepare_together(testbed: Testbed, contexts: Sequence[KnownContext], host: str) -> Generator[Event, None, None]:
     """Yield the preparations of contexts that can share a start.
 
-    A context that cannot be prepared does not stop the others. HostError if the host failed.
+    A context that cannot be prepared does not stop the others. Raises HostError if the host failed.
     """
     with testbed.preparing():
         for context, known in contexts:

@@ -15,11 +15,11 @@ class Look:
 
     interim_result: InterimResult
     seconds_left: float | None
-    """Until an answer at the current noise, at most the budget; before that until the first look. None if unknown."""
+    """Until the first look; later, until an answer at the current noise, at most the budget. None if unknown."""
     blocks_left: int | None = None
-    """The same in blocks, regardless of the budget; None also if there would be too many."""
+    """The same in blocks, regardless of the budget; None also if too many would be needed."""
     is_before_first_look: bool = False
-    """Whether these are blocks until the first look, not until an answer."""
+    """Whether the time and blocks left are until the first look, not until an answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,17 +27,17 @@ class TimeEstimate:
     """The progress of a study, and its remaining time."""
 
     contexts: int
-    """In the whole study."""
+    """Number of contexts in the whole study."""
     ended: int
     """Contexts that get no more blocks."""
     spent_s: float
-    """On blocks, including those of earlier runs."""
+    """Time spent on blocks, including those of earlier runs."""
     budget_s: float | None
-    """None if the number of blocks was given, so that no budget ends it."""
+    """None if the number of blocks was given, so that no budget ends the study."""
     seconds_left: float | None
     """None if unknown."""
     is_at_most: bool = False
-    """Whether this is the remaining budget, because the time needed is unknown or exceeds it."""
+    """Whether seconds_left is the remaining budget, because the time needed is unknown or exceeds it."""
 
 
 class Progress:
@@ -77,13 +77,13 @@ class Progress:
         """Report the next step; round_number counts from 1 while measuring, otherwise it is 0."""
 
     def host(self, name: str, sentence: str, /, **values: object) -> None:
-        """Report what a host of a fleet does from now on: an untranslated sentence and its placeholder values.
+        """Report the new activity of a host of a fleet: an untranslated sentence and its placeholder values.
 
-        An empty sentence means that the host is not there any more.
+        An empty sentence means that the host has left the fleet.
         """
 
     def doing(self, line: str) -> None:
         """Report the step of a long operation; the only event during a timed interval."""
 
     def block_finished(self, context: Context, block: Block, looks: Mapping[int, Look], elapsed_s: float) -> None:
-        """Report a finished block; looks by contender, elapsed_s of the blocks of this context."""
+        """Report a finished block. looks: by contender. elapsed_s: time of all blocks of this context."""

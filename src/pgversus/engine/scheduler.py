@@ -1,10 +1,10 @@
 """Blocks, looks, and when to stop: for one context or for many.
 
 A block starts every arm, warms all of them up and measures them in short windows, in an order that cancels drift. After
-each block the verdicts are updated; an arm with a verdict, or with the precision of the design, gets no more blocks,
-and neither does a context whose arms need none. Contexts take turns, those with the fewest blocks first, so that an
-interrupted study has some results for each. The engine knows arms by number and drives hosts, so that all of it can be
-simulated.
+each block the verdicts are updated. An arm with a verdict, or with the precision that the design demands, gets no more
+blocks, and a context ends when none of its arms needs more. Contexts take turns, those with the fewest blocks first, so
+that an interrupted study has some results for each. The engine knows arms only by number and servers only through
+hosts, so that all of it can be simulated.
 """
 
 import re
@@ -31,12 +31,12 @@ _MAY_PASS_WORDS = re.compile(
     r"|could not fork new process|was ended by signal|exit code -\d"
     r"|its last line is cut short"
 )
-# A process was killed, for example for lack of memory: psql, pgbench, or one of the server's; or a log was not written.
+# Killed processes, for example for lack of memory: psql, pgbench, or one of the server's. Also an incomplete log.
 
 Keep = Callable[[ContextState, Block], None]
-"""Stores each finished block before anything else is done with it."""
+"""Stores each finished block before it is used."""
 KeepPreparation = Callable[[ContextState], None]
-"""Stores each context once it is prepared, or permanently fails to be."""
+"""Stores each context once it is prepared, or once its preparation has permanently failed."""
 
 
 def run_parts(
@@ -93,7 +93,7 @@ def _report_earlier_runs(states: Sequence[ContextState], budget_s: float, progre
 
 def _share_s(parts: Sequence[Sequence[ContextState]], number: int, budget_s: float) -> float:
     """Return the seconds for a part, including its blocks of earlier runs."""
-    # Later parts that ended in an earlier run need nothing more: what they left belongs to the others.
+    # Later parts that ended in an earlier run need no more time: their unused budget goes to the others.
     open_later = [part for part in parts[number + 1 :] if not _has_ended(part)]
     ended = [*parts[:number], *filter(_has_ended, parts[number + 1 :])]
     left_s = budget_left_s(budget_s, [state for part in ended for state in part])
@@ -121,7 +121,7 @@ def run_contexts(
     budget_s: wall-clock seconds for blocks of all contexts, including those of earlier runs. The order of everything
     follows from seeds and stored blocks only, so that a resumed study continues as the interrupted one would have.
     others: number of other contexts in the study. estimate_of_all: time estimate including them, for observers; None
-    if there are none. Raises PgversusError if the only context cannot be prepared, or if no host can go on.
+    without other contexts. Raises PgversusError if the only context cannot be prepared, or if no host can continue.
     """
     estimate = estimate_of_all or partial(time_estimate, states, budget_s)
     assignments = Assignments(states, hosts, seed)
@@ -156,7 +156,7 @@ def run_contexts(
 
 
 def _are_known(states: Sequence[ContextState]) -> bool:
-    """Return whether any of them is prepared, or cannot be."""
+    """Return whether any context is prepared, or is known to be impossible to prepare."""
     return any(state.preparation or state.failure for state in states)
 
 
@@ -173,7 +173,7 @@ def _take_preparation(
     """
     state, given = assignments.given(event)
     if state.stopped is not None or state.preparation is not given:
-        # Another host was faster: this one prepares it again, with the windows of the other.
+        # Another host was faster: this host prepares the context again, with the windows that the other one fitted.
         return
     if isinstance(event.found, PgversusError):
         if is_only:

@@ -1,4 +1,4 @@
-"""Protocols of what the engine drives. Real implementations are in lab/; simulated ones serve calibration."""
+"""Protocols of objects that the engine drives. Real implementations are in lab/; simulated ones serve calibration."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -40,7 +40,7 @@ class BlockOrder:
     """Expected wall time, 0 if unknown; None if no budget ends it."""
 
     def fits_into(self, left_s: float) -> bool:
-        """Return whether it would end within the remaining budget; if its time is unknown, some of it must be left."""
+        """Return whether it would end within the remaining budget; if its time is unknown, whether any is left."""
         return self.seconds is None or left_s > self.seconds
 
 
@@ -67,9 +67,9 @@ class TrialRunner(Protocol):
         """End the arm's session and return its windows in order. Raise TrialFailedError if they cannot be read."""
 
     def counted(self, arm: int, transactions: int) -> Mapping[str, float]:
-        """Return the counters of all windows of the arm in this block together, except those stored with each window.
+        """Return the sums of the arm's counters over this block, except for counters that are stored with each window.
 
-        transactions: in the windows that count; others may have been repeated.
+        transactions: in the windows that count, not in those that were repeated.
         Raise TrialFailedError if the server does not answer.
         """
 
@@ -77,7 +77,7 @@ class TrialRunner(Protocol):
         """End sessions that are still open and discard their windows. Never fails."""
 
     def stop_all(self) -> None:
-        """End a block: stop all that is running. Never fails."""
+        """End a block: stop everything that is running. Never fails."""
 
 
 class Testbed(Protocol):

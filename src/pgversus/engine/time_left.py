@@ -8,12 +8,12 @@ from pgversus.engine.progress import Progress, TimeEstimate
 from pgversus.text.units import duration
 
 _TELLING = 6
-# Ratios of a contender from which its spread, and so its remaining time, is known well enough.
+# Number of ratios from which the spread of a contender, and thus its remaining time, is known well enough.
 _CLEARLY_MORE = 1.5
 
 
 def budget_left_s(budget_s: float, states: Sequence[ContextState]) -> float:
-    """Return what the blocks of these contexts have left of a budget, in seconds."""
+    """Return the seconds of a budget that the blocks of these contexts have not used."""
     return budget_s - sum(state.wall_s for state in states)
 
 
@@ -63,7 +63,7 @@ def _fixed_s(states: Sequence[ContextState], waiting: Sequence[ContextState]) ->
 
 
 class BudgetWarning:
-    """Says once that the budget does not suffice, as soon as every open context has enough blocks to tell."""
+    """Warns once that the budget is too short, as soon as every open context has enough blocks for an estimate."""
 
     def __init__(self, states: Sequence[ContextState], budget_s: float, progress: Progress) -> None:
         self._states = states
@@ -72,19 +72,19 @@ class BudgetWarning:
         self._has_spoken = False
 
     def check(self) -> None:
-        """Look at the blocks so far."""
+        """Warn if the blocks so far show that the budget is too short."""
         if not self._has_spoken and (words := _hopeless_words(self._states, self._budget_s)):
             self._has_spoken = True
             self._progress.say(words)
 
 
 def _hopeless_words(states: Sequence[ContextState], budget_s: float) -> str:
-    """Return that the budget will not suffice, as soon as every open context has enough blocks to tell; else empty."""
+    """Return a warning that the budget is too short, once every open context has enough blocks; otherwise empty."""
     waiting, left_s = [state for state in states if state.stopped is None], budget_left_s(budget_s, states)
     if any(state.is_fixed or state.fewest_ratios < _TELLING for state in waiting):
         return ""
     if not any(state.fits_into(left_s) for state in waiting):
-        # It ends anyway, or has ended.
+        # The study ends anyway, or has ended.
         return ""
     needed_s = _needed_s(waiting)
     if any(state.forecast.lacks_transactions for state in waiting):

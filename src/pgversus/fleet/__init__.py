@@ -1,7 +1,7 @@
 """A study measured by many hosts, through a Dask cluster. Imported only for `--fleet` and `pgversus fleet`.
 
 certificates.py   the certificate authority of a fleet, and the certificates of its hosts
-connection.py     addresses, encryption, and how Dask is configured
+connection.py     addresses, encryption, and the configuration of Dask
 setup_files.py    the contents of setup files, which hosts do not have
 messages.py       what the driver and the hosts send each other
 host_work.py      tasks of a host, executed on it

@@ -1,7 +1,7 @@
 """The certificate authority of a fleet, and the certificates of its hosts.
 
 A host of a fleet runs what the driver sends, so everyone who holds a certificate of the authority may run programs on
-all of its hosts. The authority is therefore private, made for one fleet, and never a public one.
+all of its hosts. The authority is therefore a private one, made for one fleet.
 """
 
 from collections.abc import Sequence
@@ -58,7 +58,7 @@ def certificates_in(folder: Path) -> Certificates:
 
 
 def make_certificates(folder: Path, names: Sequence[str]) -> list[Path]:
-    """Make a folder with three files for each name, and the authority if it is the first time; return these folders.
+    """Make a folder with three files for each name, and the authority if it is missing; return these folders.
 
     StudyError if a folder exists already; StoreError if one cannot be written.
     """
@@ -102,7 +102,7 @@ def _check_name(name: str) -> None:
 
 
 def _authority(folder: Path) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
-    """Return the authority in this folder, which is made if it is missing."""
+    """Return the authority in this folder; make it if it is missing."""
     if (folder / KEY).exists():
         key = load_pem_private_key((folder / KEY).read_bytes(), password=None)
         assert isinstance(key, ec.EllipticCurvePrivateKey)  # noqa: S101 - as it was made here

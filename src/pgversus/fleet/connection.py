@@ -1,4 +1,4 @@
-"""Addresses of a fleet, its encryption, and how Dask is configured so that it does not disturb what is measured."""
+"""Addresses of a fleet, its encryption, and a configuration of Dask that does not disturb measurements."""
 
 import logging
 from ipaddress import ip_address
@@ -14,9 +14,9 @@ from pgversus.fleet.certificates import certificates_in
 PORT = 8786
 LOOPBACK = "127.0.0.1"
 NO_PAGES = f"{LOOPBACK}:0"
-"""Where a part of a fleet serves its web pages, of which there are none."""
+"""Address of Dask's web server, which a fleet runs without pages."""
 HOST = "host"
-"""The resource of a worker that measures; it has one, so that it has one task at a time."""
+"""The resource of a worker that measures. Each worker has one of it, so that it runs one task at a time."""
 _CONFIGURATION = {
     "distributed.worker.profile.enabled": False,
     "distributed.admin.system-monitor.interval": "5s",
@@ -29,7 +29,7 @@ _CONFIGURATION = {
     # A task for a host that is gone fails instead of waiting for it.
     "distributed.scheduler.no-workers-timeout": "60s",
     "distributed.scheduler.active-memory-manager.start": False,
-    # Their pages are neither encrypted nor protected.
+    # The web pages of Dask are neither encrypted nor protected.
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
     "distributed.diagnostics.nvml": False,
@@ -38,19 +38,19 @@ _CONFIGURATION = {
 
 
 def configure() -> None:
-    """Set what keeps a worker from disturbing the host, and what keeps the decisions ours."""
+    """Configure Dask so that a worker does not disturb its host, and so that pgversus makes all decisions."""
     dask.config.set(_CONFIGURATION)
-    # Its usual messages are about its own parts.
+    # The usual messages of Dask are about its internals.
     logging.getLogger("distributed").setLevel(logging.WARNING)
 
 
 def resource_of(name: str) -> str:
-    """Return the resource that only the worker with this name has; unlike its address it survives a restart."""
+    """Return the resource that only the worker with this name has. Unlike its address, it survives a restart."""
     return f"on_{name}"
 
 
 def security_of(folder: Path | None) -> Security | None:
-    """Return the encryption with the certificates in this folder; None without one."""
+    """Return the encryption with the certificates in this folder; None without a folder."""
     if folder is None:
         return None
     files = certificates_in(folder)
@@ -70,7 +70,7 @@ def security_of(folder: Path | None) -> Security | None:
 def checked_address(text: str, *, has_certificates: bool) -> str:
     """Return the address of a scheduler in full: `tls://host:port`, or `tcp://` for one on this host alone.
 
-    StudyError for anything else: who can connect to a fleet may run programs on its hosts.
+    StudyError for other addresses: everyone who can connect to a fleet may run programs on its hosts.
     """
     scheme = "tls" if has_certificates else "tcp"
     parts = urlsplit(text if "://" in text else f"{scheme}://{text}")
@@ -91,7 +91,7 @@ def checked_address(text: str, *, has_certificates: bool) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a name or address is this host alone."""
+    """Return whether a name or address can be reached from this host only."""
     if host == "localhost":
         return True
     try:

@@ -1,7 +1,7 @@
-"""The hosts of a fleet as the engine sees them: who is there, what each does, who is lost, and which blocks count.
+"""The hosts of a fleet as the engine sees them: available and lost hosts, their tasks, and the blocks that count.
 
-The ledger is the truth about blocks. Dask only carries a task to a host and its reply back: every attempt has a key of
-its own, no more tasks are sent than hosts are free, and a task that fails with its host is never repeated by Dask.
+The ledger decides which blocks count. Dask only carries a task to a host and its reply back: every attempt has its own
+key, only free hosts are sent a task, and Dask never repeats a task that fails with its host.
 """
 
 import time
@@ -49,9 +49,9 @@ _MEASURES, _MEASURES_IT = N_("measures block {block} of {context}"), N_("measure
 _LOOK_S = 1.0
 _CLOSE_S = 10
 _PATIENCE_S = 600.0
-# Without any host, until the run ends with an error.
+# Time without any host after which the run ends with an error.
 _REFUSED_S = 30.0
-# With hosts that are all refused: others may be restarting.
+# The same if all hosts were refused: others may be restarting.
 _FETCH_S = 60
 # For the reply of a task that has ended.
 
@@ -119,7 +119,7 @@ class Fleet:
 
 @dataclass(slots=True)
 class _Host:
-    """A host, and what it does."""
+    """A host and its current work."""
 
     identity: str
     is_open: bool = False
@@ -127,15 +127,15 @@ class _Host:
     sent: Future[bytes] | None = None
     """Its current task."""
     leases: dict[tuple[int, int], Lease] = field(default_factory=dict)
-    """Of the blocks that it measures, by context and number."""
+    """Leases of the blocks that it measures, by context and number."""
     known: set[int] = field(default_factory=set)
-    """Contexts that it is preparing and another host has prepared."""
+    """Contexts that it is preparing and that another host has already prepared."""
     is_assigned: bool = False
-    """Whether it has a task of the engine, which has not heard of its end."""
+    """Whether the engine gave it a task and has not learned of its end yet."""
 
     @property
     def is_free(self) -> bool:
-        """Whether it can have a task."""
+        """Whether it can be given a task."""
         return self.is_open and self.sent is None and not self.is_assigned
 
 
@@ -153,7 +153,7 @@ class FleetHosts:
     ) -> None:
         """opening, begin: what every host must do before its first task.
 
-        opened: the identity of hosts that have opened the study of this run, by name; hosts are added.
+        opened: the identity of hosts that have opened the study of this run, by name; further hosts are added.
         """
         self._fleet = fleet
         self._opened = opened
@@ -176,11 +176,11 @@ class FleetHosts:
         self._look()
 
     def begin_part(self, contexts: Sequence[Context]) -> None:
-        """Note the contexts whose data hosts may keep."""
+        """Record the contexts whose data hosts may keep."""
         self._part = tuple(contexts)
 
     def free(self) -> Sequence[str]:
-        """Return the hosts without a task; wait for one if no host has any."""
+        """Return the hosts without a task; if no host has a task, wait until one is free."""
         while True:
             free = [name for name, host in self._hosts.items() if host.is_free]
             if free or self._events or any(host.is_assigned for host in self._hosts.values()):
@@ -210,12 +210,12 @@ class FleetHosts:
         self._progress.host(host, _MEASURES if label else _MEASURES_IT, context=label, block=first.block)
         self._hosts[host].leases = leases
         key = f"{run}-{number}-context-{first.context}-block-{first.block}-attempt-{first.attempt}"
-        # On the host itself, a second is a whole one.
+        # The study counts wall time divided by the number of hosts; the host counts all of it.
         whole = tuple(replace(one, seconds=None if one.seconds is None else hosts * one.seconds) for one in orders)
         self._assign(host, Measure(run=run, number=number, orders=whole, left_s=hosts * left_s), key)
 
     def next_event(self) -> Event:
-        """Wait for the next event; HostError if no host has been there for ten minutes, or none can go on."""
+        """Wait for the next event; HostError if no host has been there for ten minutes, or none can continue."""
         while not self._events:
             self._wait()
         event = self._events.popleft()
@@ -224,16 +224,16 @@ class FleetHosts:
         return event
 
     def can_share_start(self, one: Context, other: Context) -> bool:
-        """Return what is known from their preparations."""
+        """Return the answer according to the preparations so far."""
         return can_share_start(one, other, self._writing)
 
     def abandon(self) -> None:
-        """Forget all tasks; hosts end them unheard."""
+        """Forget all tasks; hosts finish them, but their replies are ignored."""
         # If the results cannot be written, the run ends with that error anyway.
         with suppress(StoreError):
             for host in self._hosts.values():
                 self._end_leases(host)
-        # What is busy begins anew when it has finished.
+        # Busy hosts are added again, and begin the study when they have finished.
         self._hosts = {name: host for name, host in self._hosts.items() if host.is_open and host.sent is None}
         for host in self._hosts.values():
             host.is_assigned = False
@@ -241,7 +241,7 @@ class FleetHosts:
 
     @property
     def _open_hosts(self) -> int:
-        """How many hosts share the time of the study, 1 or more."""
+        """The number of hosts that share the time of the study, at least 1."""
         return max(1, sum(host.is_open for host in self._hosts.values()))
 
     def _assign(self, name: str, task: Task, key: str) -> None:
@@ -254,7 +254,7 @@ class FleetHosts:
         host.sent.add_done_callback(lambda future: self._replies.put((name, future)))
 
     def _wait(self) -> None:
-        """Take the next reply, and look after hosts that come and go."""
+        """Take the next reply, and update the hosts, which may join and leave."""
         try:
             name, future = self._replies.get(timeout=_LOOK_S)
         except Empty:
@@ -320,7 +320,7 @@ class FleetHosts:
                 self._lose(name, "it was restarted")
 
     def _open(self, name: str, host: _Host, builds: Mapping[str, Fact]) -> None:
-        """Begin the study on a host that has opened it, with the same servers as the others."""
+        """Begin the study on a host that has opened it, if it has the same servers as the others."""
         try:
             check_same_builds(self._opening.before or {}, builds, Path(name))
         except PgversusError as error:
@@ -330,7 +330,7 @@ class FleetHosts:
         self._send(name, host, self._begin, f"{self._begin.run}-begin-{name}")
 
     def _keep_late(self, future: Future[bytes]) -> None:
-        """Store what a host has measured that was believed lost; it is not used."""
+        """Store the blocks of a host that was believed lost; they are not used."""
         leases = self._late.pop(str(future.key), {})
         reply = reply_of(future) if leases else None
         for event in reply.events if isinstance(reply, Done) else ():
@@ -338,14 +338,14 @@ class FleetHosts:
                 self._ledger.keep_unused(leases[event.context, event.block.number], event.block)
 
     def _measured_on(self, name: str, host: _Host, event: Event) -> Event:
-        """Return an event with the host of its block, whose lease ends."""
+        """Return an event with the name of the host in its block, and end the lease of the block."""
         if isinstance(event, ContextPrepared) and isinstance(event.found, Preparation):
             self._note_writing(event.context, event.found)
         if not isinstance(event, BlockMeasured):
             return event
         lease = host.leases.pop((event.context, event.block.number))
         self._ledger.end_lease(lease, Outcome.MEASURED)
-        # As many hosts measure at the same time.
+        # This many hosts measure at the same time.
         wall_s = event.block.wall_s / self._open_hosts
         return BlockMeasured(host=name, context=event.context, block=event.block._replace(host=name, wall_s=wall_s))
 
@@ -354,7 +354,7 @@ class FleetHosts:
             self._writing.add(context)
 
     def _refuse(self, name: str, host: _Host, error: PgversusError) -> None:
-        """Leave a host out that cannot measure this study."""
+        """Exclude a host that cannot measure this study."""
         self._progress.say(f"{name} does not take part: {error.summary}")
         self._refused[name] = host.identity
         self._last_error = error
@@ -370,7 +370,7 @@ class FleetHosts:
                 self._late[str(host.sent.key)] = host.leases
             self._end_leases(host)
         if host.is_open:
-            # Even without a task: what it had prepared is lost.
+            # Even without a task, since its preparations are lost.
             self._events.append(HostLost(host=name))
 
     def _end_leases(self, host: _Host, outcome: Outcome = Outcome.LOST) -> None:
@@ -393,7 +393,7 @@ def reply_of(future: Future[bytes]) -> Reply | None:
 
 
 def _failure_of_host(events: Sequence[Event], known: set[int]) -> PgversusError | None:
-    """Return why a host cannot prepare a context that another one has prepared, such as other data; None if it can."""
+    """Return why a host cannot prepare a context that another has prepared, such as different data; None if it can."""
     found = [event for event in events if isinstance(event, ContextPrepared) and event.context in known]
     return next((event.found for event in found if isinstance(event.found, PgversusError)), None)
 

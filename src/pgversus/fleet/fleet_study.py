@@ -1,4 +1,4 @@
-"""A study opened on a fleet: the first host that can measure it decides what all others must be like."""
+"""A study opened on a fleet: the first host that can measure it sets the facts that all others must match."""
 
 import hashlib
 import time
@@ -26,17 +26,17 @@ from pgversus.study.study import Study
 
 _CONNECT_S = 20
 _FIRST_HOST_S = 60.0
-# Until the first host must be there.
+# Time within which the first host must be there.
 _LOOK_S = 0.5
 _CLOSE_S = 15.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetOptions:
-    """The user's choices for a fleet."""
+    """The user's options for a fleet."""
 
     address: str
-    """Of the scheduler, as checked_address() returns it."""
+    """The scheduler's address, as checked_address() returns it."""
     certificates: Path | None
     sample_plans: bool
     check_rows: bool
@@ -116,7 +116,7 @@ def open_fleet_study(
 
 
 def _run_name(results: Path) -> str:
-    """Return the name of the run. A killed one that is resumed has the same, so that no host waits for its end."""
+    """Return the name of the run. A resumed run keeps it, so that no host waits for the end of the killed one."""
     place = f"{gethostname()} {results.resolve()}"
     return f"pgversus-{hashlib.sha256(place.encode()).hexdigest()[:12]}"
 
@@ -138,7 +138,7 @@ def _connected(options: FleetOptions, progress: Progress) -> Fleet:
 
 
 def _opened_first(fleet: Fleet, opening: Open, progress: Progress) -> tuple[str, str, Opened]:
-    """Return the first host that opens the study, its identity, and what it found."""
+    """Return the first host that opens the study, its identity, and its reply."""
     until = time.monotonic() + _FIRST_HOST_S
     refused: dict[str, PgversusError] = {}
     while True:

@@ -1,6 +1,6 @@
-"""The tasks of a host, executed on it one at a time: a study is opened, its contexts are prepared, blocks are measured.
+"""The tasks of a host, executed on it one at a time: opening a study, preparing its contexts, measuring blocks.
 
-Everything runs in the worker's process and is gone with it: servers stop when their watchdogs lose it (host/guard.py).
+Everything runs in the worker's process and ends with it: servers stop when their watchdogs lose it (host/guard.py).
 """
 
 import threading
@@ -53,12 +53,12 @@ NEWS = "pgversus"
 """The topic of lines of text from hosts."""
 _LOCK_FILE = "fleet.lock"
 _ABANDONED_S = 600.0
-# Without a task from the driver of a run, until the host may be used by another one.
+# Time without a task from the driver of a run after which another run may use the host.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerOptions:
-    """What the owner of a host has chosen."""
+    """Options of the worker of a host."""
 
     name: str
     run_as: str | None
@@ -68,7 +68,7 @@ class WorkerOptions:
 
 
 class HostWork:
-    """What a worker has opened and begun."""
+    """The studies that a worker has opened, and its current task."""
 
     def __init__(self, options: WorkerOptions) -> None:
         self._options = options
@@ -86,7 +86,7 @@ class HostWork:
         # When it last had a task.
 
     def reply_to(self, task: Task) -> Reply:
-        """Do a task; an error that pgversus reports is a reply as well."""
+        """Do a task and return the reply, which may be an error."""
         with self._one_at_a_time:
             try:
                 return self._reply_to(task)
@@ -173,7 +173,7 @@ class HostWork:
             with closing(measured):
                 events.extend(measured)
         except PgversusError as error:
-            # What was measured before is not lost.
+            # Blocks measured before the error are not lost.
             return Failed(error=error, events=events)
         return Done(events=events)
 
@@ -188,14 +188,14 @@ class HostWork:
 
 
 class HostProgress(Progress):
-    """Sends what a host says to the driver; nothing is said inside a window."""
+    """Sends the events of a host to the driver, never inside a window."""
 
     def __init__(self, host: str) -> None:
         self._host = host
 
     def say(self, line: str) -> None:
         """Send a line of text."""
-        # Outside of a task, or while the connection is lost, nobody can listen.
+        # Outside of a task, or while the connection is lost, the driver cannot receive it.
         with suppress(ValueError, OSError):
             get_worker().log_event(NEWS, f"{self._host}: {line}")
 
@@ -221,7 +221,7 @@ def _by_arm(others: tuple[tuple[CapturedStatement, ...], ...]) -> Callable[[int]
 
 
 def _lock_host(stack: ExitStack) -> None:
-    """Hold the host until the stack ends; HostError if another worker does."""
+    """Lock the host until the stack ends; HostError if another worker has locked it."""
     lock = private_lock(open_cache().root / _LOCK_FILE, blocking=False)
     try:
         stack.enter_context(lock)

@@ -1,4 +1,4 @@
-"""What the driver of a study and the hosts of its fleet send each other, as bytes that Dask passes on unread."""
+"""Messages between the driver of a study and the hosts of its fleet, as bytes that Dask forwards unread."""
 
 import pickle
 import platform
@@ -27,7 +27,7 @@ class Versions:
 
 
 def versions_here() -> Versions:
-    """Return those of this process."""
+    """Return the versions of this process."""
     major, minor, _ = platform.python_version_tuple()
     return Versions(pgversus=version("pgversus"), python=f"{major}.{minor}", distributed=version("distributed"))
 
@@ -37,7 +37,7 @@ class Open:
     """Open a study: fetch or build its servers."""
 
     run: str
-    """The name of the run, new each time."""
+    """The name of the run; a resumed run has the same name."""
     versions: Versions
     study: Study
     files: Mapping[str, str]
@@ -63,7 +63,7 @@ class Begin:
 
     run: str
     number: int
-    """Of the study in the run, from 1."""
+    """Number of the study in the run, from 1."""
     study: Study
     capture: Capture
     others: tuple[tuple[CapturedStatement, ...], ...]
@@ -94,7 +94,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Close:
-    """Stop all servers of a run and remove their data: it has ended."""
+    """Stop all servers of a run that has ended, and remove their data."""
 
     run: str
 
@@ -120,7 +120,7 @@ class Failed:
 
     error: PgversusError
     events: Sequence[Event] = ()
-    """Those before the error."""
+    """The events before the error."""
 
 
 Reply = Opened | Done | NotOpen | Failed
@@ -132,7 +132,7 @@ def encoded(message: Task | Reply) -> bytes:
 
 
 def decoded_task(data: bytes) -> Task:
-    """Return a task. Whoever could send it may run programs on this host in any case."""
+    """Return a task. Its sender may run programs on this host in any case."""
     found = pickle.loads(data)  # noqa: S301 - see above
     assert isinstance(found, Task)  # noqa: S101 - the versions are the same
     return found

@@ -1,6 +1,6 @@
 """The program through which the driver and the hosts of a fleet find each other: a Dask scheduler without a dashboard.
 
-It knows nothing that the driver's results do not hold: after its end and a new start, the run goes on.
+It holds no state that the driver's results lack: a run continues after the scheduler has been restarted.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
-"""The program that lends a host to a fleet: a Dask worker without all that would disturb a measurement.
+"""The program that lends a host to a fleet: a Dask worker without anything that would disturb a measurement.
 
-A worker ends when it loses its scheduler, and nothing restarts it. So it runs in a process of its own, and this program
-starts it again until it is stopped itself.
+A worker ends when it loses its scheduler, and Dask does not restart it. The worker therefore runs in its own process,
+which this program starts again until it is stopped itself.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ _DEATH_S = 60
 
 def run_worker(address: str, certificates: Path | None, options: WorkerOptions, say: Callable[[str], None]) -> None:
     """Work for a scheduler until interrupted. say: receives a line for every start."""
-    # Once, in this process, so that wrong ones are an error.
+    # Read the certificates once in this process, so that wrong ones are an error.
     security_of(certificates)
     say(f"{options.name} works for {address}; Ctrl-C ends it")
     while True:
@@ -68,7 +68,7 @@ async def _serve(address: str, certificates: Path | None, name: str) -> None:
         security=security_of(certificates),
     )
     async with worker:
-        # Alone, it would go on measuring when the program that started it was killed.
+        # Otherwise it would continue measuring after the program that started it was killed.
         parent, finished = os.getppid(), False
         while not finished and os.getppid() == parent:
             with suppress(TimeoutError):

@@ -208,8 +208,8 @@ def run(
 ) -> Finished:
     """Run a program to completion and return its result; OSError if it cannot be started.
 
-    Invalid bytes in its output never raise an error. A program that exceeds timeout_s is killed with its process group;
-    it also exceeds it if a program that it started keeps its outputs open.
+    Invalid bytes in its output never raise an error. A program that exceeds timeout_s is killed with its process group.
+    It also exceeds this time if a program that it started keeps its outputs open.
     ends_with_us: for load on servers that do not end with pgversus themselves.
     is_abridged: keep only the first and last 64 kB of each output.
     The other parameters are those of Program.
@@ -232,7 +232,7 @@ def run(
         except subprocess.TimeoutExpired:
             timed_out = True
             kill_group(process)
-            # To the end, unless a program in another session still has the outputs open.
+            # Read to the end, unless a program in another session still has the outputs open.
             with suppress(subprocess.TimeoutExpired):
                 _collect_output(process, stdout, stderr, _AFTER_KILL_S)
             for pipe in (process.stdout, process.stderr):
@@ -311,7 +311,7 @@ def may_read(user: ServerUser, path: Path) -> bool:
 
 @cache
 def may_execute(user: ServerUser, path: Path) -> bool:
-    """Return whether a user can run a program or enter a directory, decided likewise; the result is cached."""
+    """Return whether a user can run a program or enter a directory, decided in the same way; the result is cached."""
     return _may(user, "-x", path)
 
 

@@ -34,21 +34,21 @@ class OtherLoad:
     """The processor time that other programs, and guests of a hypervisor, have used up to one moment."""
 
     moment_s: float
-    """Monotonic."""
+    """By the monotonic clock."""
     used_s: float
-    """By the whole host, without this process and all that it started."""
+    """Used by the whole host, except by this process and everything that it started."""
 
     @classmethod
     def now(cls) -> "OtherLoad":
-        """Read it."""
+        """Return the load up to now."""
         host, this = psutil.cpu_times(), psutil.Process()
         of_host = host.user + host.nice + host.system + host.irq + host.softirq + host.steal
         return cls(time.monotonic(), of_host - sum(map(_used_s, (this, *this.children(recursive=True)))))
 
     def share_since(self) -> float:
-        """Return the share of all processors that others have used since then, from 0 to 1.
+        """Return the share of all processors that others have used since this moment, from 0 to 1.
 
-        Waits if that was less than a quarter of a second ago.
+        Waits if the moment is less than a quarter of a second ago.
         """
         time.sleep(max(0.0, self.moment_s + _LEAST_S - time.monotonic()))
         later = OtherLoad.now()

@@ -47,7 +47,7 @@ class Cache:
 
     @property
     def ccache(self) -> Path:
-        """Compiled objects, managed by ccache; those of a separate servers' user in a subdirectory of its name."""
+        """Compiled objects, managed by ccache; those of a separate servers' user in a subdirectory named after it."""
         return self.root / "ccache"
 
     @property
@@ -145,7 +145,7 @@ def socket_directory() -> Path:
 
 
 def _check_trusted(directory: Path) -> None:
-    """Only we and root may write to the cache, because its programs are run and its data are trusted."""
+    """Reject a directory that other users may write to: programs in the cache are run, and its data are trusted."""
     state = directory.stat()
     if state.st_uid not in {0, os.geteuid()}:
         raise _not_trusted(directory, f"owned by user id {state.st_uid}", f"chown {os.geteuid()} {directory}")
@@ -174,7 +174,7 @@ def _not_trusted(directory: Path, found: str, command: str) -> HostError:
         slug="host-cache-untrusted",
         where=str(directory),
         found=found,
-        expected="a directory owned by this user or root, writable by nobody else",
+        expected="a directory owned by this user or root, writable only by its owner",
         to_do=f"remove files that others may have put there and run {command}, or set PGVERSUS_CACHE to a different "
         "directory",
     )

@@ -1,7 +1,7 @@
 """File hashes and sizes, reflinks, and frozen directory trees.
 
-A frozen tree is duplicated with hard links at no cost, and removing one copy does not affect the other, provided that
-no file in it is ever written to.
+A frozen tree is duplicated with hard links at no cost. The copies are independent, provided that no file in them is
+ever written to.
 """
 
 import fcntl
@@ -48,7 +48,7 @@ _FICLONE = 0x40049409
 def way_of_copying(directory: Path) -> Literal["reflink", "copy"]:
     """Return how `cp --reflink=auto` copies files in a directory, by trying it with a small file.
 
-    The files have no names where the file system allows it, so that nothing is left if pgversus is killed.
+    The files have no names if the file system allows that, so that nothing is left if pgversus is killed.
     """
     try:
         with tempfile.TemporaryFile(dir=directory) as one, tempfile.TemporaryFile(dir=directory) as other:
@@ -90,7 +90,7 @@ def manifest(directory: Path) -> tuple[TreeEntry, ...]:
 
 
 def first_change(directory: Path, entries: Sequence[TreeEntry], uid: int) -> str:
-    """Describe the first difference between a tree and its manifest without reading files; empty if there is none.
+    """Describe the first difference between a tree and its manifest without reading files; empty if they agree.
 
     uid: the expected owner of all entries.
     """
@@ -112,7 +112,7 @@ def first_change(directory: Path, entries: Sequence[TreeEntry], uid: int) -> str
 
 
 def take_tree(source: Path, target: Path) -> None:
-    """Duplicate a tree with hard links, owned by us; on failure HostError, and `target` is removed.
+    """Duplicate a tree with hard links, owned by us; on failure, remove `target` and raise HostError.
 
     The files are copied if hard links are impossible (another file system, no support), or if the source belongs to
     another user, who could keep writing to linked files.

@@ -26,7 +26,7 @@ def is_full(error: OSError) -> bool:
 
 
 def full_disk_text(words: str) -> str:
-    """Return the line of a program's output that reports a full disk; empty if there is none."""
+    """Return the line of a program's output that reports a full disk; empty without one."""
     lines = (match[0].strip() for match in _WORDS.finditer(words))
     return next((line for line in lines if not _NO_DISK.search(line)), "")
 

@@ -4,7 +4,7 @@ kill -9 gives pgversus no chance to clean up, so each run starts a small process
 pgversus. The pipe closes when pgversus ends for any reason. The servers, whose own watchdogs also wait on pipes, then
 stop; the guard waits for them and removes the run's directories. After an orderly end nothing is left to do.
 
-A guard can die as well, for example in a reboot or a killed container. A run directory is in use as long as its run
+A guard can die as well, for example in a reboot or with its container. A run directory is in use as long as its run
 holds the lock file next to it; the next run sweeps directories whose lock is free. Processes are found by their working
 directory, which for every PostgreSQL process is its data directory: not by name, since the same user may run other
 servers, and not by postmaster.pid, which the servers' user can write. Processes of other users are left alone, and
@@ -62,7 +62,7 @@ def end_processes_in(directory: Path) -> None:
 def sweep(runs: Path) -> list[str]:
     """Remove the remains of dead runs and return the names of these runs.
 
-    A directory is removed only if it has the name of a run, a lock file and a record of its sockets; anything else is
+    A directory is removed only if it has the name of a run, a lock file and a record of its sockets; everything else is
     left alone. A run killed right after its start leaves at most a lock file and an empty directory.
     """
     return [lock.stem for lock in sorted(runs.iterdir()) if _is_lock(lock) and _swept(lock)]

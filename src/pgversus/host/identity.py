@@ -1,8 +1,8 @@
 """The user that servers and programs of a study run as: an unprivileged user if pgversus runs as root.
 
-PostgreSQL refuses to run as root. pgversus also runs nothing as root that a study or a source tree controls: psql,
-pgbench, commands, builds. Only these programs and /bin/sh run as the other user, never our Python, which that user may
-not be allowed to read; archives are unpacked by a fork (builds/unpacking.py).
+PostgreSQL refuses to run as root. pgversus also runs nothing as root that a study or a source tree controls, such as
+psql, pgbench, commands and builds. Only these programs and /bin/sh run as the other user, never our Python, which that
+user may not be allowed to read; archives are unpacked by a fork (builds/unpacking.py).
 """
 
 import os
@@ -52,7 +52,7 @@ class ServerUser:
         )
 
     def grant_access(self, directory: Path) -> None:
-        """Let this user enter, but not list, a directory that we continue to own; nobody else may enter it."""
+        """Let this user enter, but not list, a directory that we continue to own; no other user may enter it."""
         if not self.is_self:
             os.chown(directory, -1, self.gid)
             directory.chmod(_ENTERED_BY_GROUP)

@@ -51,7 +51,7 @@ def check_output(file: Path) -> None:
         if isinstance(target, Path):
             if target.is_dir():
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-            # Only of its folder: a device or a FIFO would be opened, and a full disk may have room by then.
+            # Check only its folder: do not open a device or a FIFO; a full disk may have room by then.
             target.parent.stat()
     except OSError as error:
         raise _not_written(file, error) from error
@@ -121,7 +121,7 @@ def _write_through(descriptor: int, pieces: Iterable[bytes]) -> None:
 
 def _replace(target: Path, pieces: Iterable[bytes]) -> None:
     """Write a temporary file next to the target, then rename it."""
-    # Not named after the target, whose name may be as long as a name can be.
+    # Not named after the target, whose name may already have the maximum length.
     part = target.parent / f".{secrets.token_hex(8)}.part"
     state = target.stat() if target.exists() else None
     # The umask applies to a new file, as to every file that the user creates.

@@ -26,7 +26,7 @@ def can_pause() -> bool:
 
 
 class PausableProgram:
-    """A running program. Output goes to files, so that it never waits for a reader, and is returned abridged."""
+    """A running program. Its output goes to files, so that it never waits for a reader, and is returned abridged."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class PausableProgram:
             waited_s = time.monotonic() - begin
             if waited_s > seconds:
                 return False
-            # A stop takes microseconds, which a sleep would exceed. Where it takes longer, leave the processor to the
+            # A stop takes microseconds, which a sleep would exceed. If it takes longer, leave the processor to the
             # program that is about to stop.
             time.sleep(0 if waited_s < _SPINS_S else _POLL_S)
         if state.si_code != os.CLD_STOPPED:
@@ -136,7 +136,7 @@ class PausableProgram:
         self._close()
 
     def _look_for_others(self) -> None:
-        """Detect signals of others: our own events are consumed, so any further change of state is not ours."""
+        """Detect signals from other processes: our own events are consumed, so any other event is theirs."""
         # Leave a stop event in place: if the program is already stopped, stop() waits for that event.
         changed = self._event(os.WCONTINUED) or self._event(os.WSTOPPED | os.WNOWAIT)
         self._was_signalled = self._was_signalled or changed

@@ -1,9 +1,9 @@
 """Private files and directories, and handover of files between root and the servers' user.
 
-A user with write permission to a directory can place a link in it at any moment. So root writes only where the
-servers' user cannot, opens files of that user without following links, and keeps copies instead of the files
-themselves, which a running program may have open. None of this affects an ordinary user, who runs everything as
-themselves.
+A user with write permission to a directory can place a link in it at any moment. Root therefore writes only to
+directories that the servers' user cannot write to, opens files of that user without following links, and keeps copies
+of them instead of the files themselves, which a running program may have open. None of this affects an ordinary user,
+who runs everything under the same account.
 """
 
 import errno
@@ -118,7 +118,7 @@ def copy_tree(source: Path, target: Path, user: ServerUser) -> None:
                 links[-1].symlink_to(os.readlink(name, dir_fd=here))
             else:
                 _copy_file(name, here, below / name, user)
-    # Only now: a link may lead through other links.
+    # Checked last, since a link may lead through other links.
     for link in links:
         if not Path(os.path.realpath(link)).is_relative_to(os.path.realpath(target)):
             raise ValueError(f"{link.relative_to(target)} is a link to {link.readlink()}, which is outside of the tree")

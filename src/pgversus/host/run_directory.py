@@ -66,7 +66,7 @@ def run_directory(cache: Cache, user: ServerUser) -> Iterator[RunDirectory]:
     root = cache.runs / run_name()
     sockets = socket_directory()
     lock = private_lock(lock_file(root))
-    # First: everything created from here on is removed, wherever we are killed.
+    # First, so that everything created from here on is removed, whenever we are killed.
     guard = Guard([root, sockets, lock_file(root)])
     try:
         lock.acquire()
@@ -74,7 +74,7 @@ def run_directory(cache: Cache, user: ServerUser) -> Iterator[RunDirectory]:
         user.grant_access(root)
         # Recorded before it is created, so that a sweep finds it.
         remember_socket_directory(root, sockets)
-        # Fails if it exists, since then somebody else has created it.
+        # Fails if it exists, since another process created it then.
         sockets.mkdir(mode=PRIVATE_DIRECTORY)
         user.change_owner(sockets)
         yield RunDirectory(root=root, sockets=sockets, user=user)

@@ -1,7 +1,7 @@
 """Check that the settings of each arm act in the sessions of its load.
 
 ALTER DATABASE or ALTER ROLE in a setup file, or SET in a script, may override a setting that is compared. Both arms
-would then run with the same value, and the comparison would find no difference without a word.
+would then run with the same value, and the comparison would find no difference, without any warning.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,14 +41,14 @@ def session_settings(server: ArmServer) -> Settings:
 def check_settings_in_sessions(comparison: Comparison, sessions: Sequence[Settings], ask: Ask) -> None:
     """Raise WorkloadError if a new session of the load does not have a requested setting.
 
-    sessions: for each arm, the settings of such a session. ask: the answer of its server on a setting.
+    sessions: for each arm, the settings of such a session. ask: asks its server about a setting.
     """
     for arm, settings in zip(comparison.arms, sessions, strict=True):
         by_name = _by_lower_name(settings)
         for setting in arm.settings:
             found = by_name.get(setting.name.lower())
             statement = None if found is None else _OVERRIDING.get(found.source)
-            # If the same value was set twice, it acts.
+            # An override with the same value does no harm.
             if found is not None and statement is not None and not _is_same(arm.server, setting, found.value, ask):
                 raise _overridden(
                     arm, setting.name, found.value, statement, f"remove {statement} from the setup file or the server"
@@ -56,7 +56,7 @@ def check_settings_in_sessions(comparison: Comparison, sessions: Sequence[Settin
 
 
 def _is_same(server: ServerName, setting: Setting, value: str, ask: Ask) -> bool:
-    """Return whether this is the value of the setting, in any words: 4096kB is 4MB, and false is off."""
+    """Return whether this is the value of the setting, in any notation: 4096kB is 4MB, and false is off."""
     if value.lower() == setting.value.lower():
         return True
     requested, found = (ask(server, one) for one in (setting, replace(setting, value=value)))

@@ -1,6 +1,6 @@
 """The servers of all arms of a context, started and stopped together.
 
-Contexts whose arms have the same servers, settings and data share one set of servers, and so its starts.
+Contexts whose arms have the same servers, settings and data share one set of servers and its starts.
 """
 
 from abc import ABC, abstractmethod
@@ -20,7 +20,7 @@ from pgversus.study.study import Study
 
 _USUAL_CONNECTIONS = 100
 _SPARE_CONNECTIONS = 10
-# For pgversus' own sessions and the reserved ones; more clients than this raise max_connections on every arm.
+# For pgversus' own sessions and the reserved ones. Loads that leave fewer raise max_connections on every arm.
 
 
 class ArmServer(ABC):
@@ -138,7 +138,7 @@ class ExternalServer(ArmServer):
         """Do nothing: pgversus does not stop external servers."""
 
     def forget_copy(self) -> None:
-        """Do nothing: there is no copy."""
+        """Do nothing: an external server has no copy."""
 
 
 def common_settings(study: Study) -> dict[str, str]:
@@ -162,7 +162,7 @@ def server_settings(arm: Arm, common: Mapping[str, str]) -> dict[str, str]:
 _SHARE_OF_MEMORY = 0.25
 # For the copies of all arms in the page cache; their servers need memory as well.
 _APART = frozenset({"autovacuum", "huge_pages", "shared_buffers"})
-# With these settings of its own, a server may disturb the others while it waits, or leave them too little memory.
+# An arm that sets one of these may disturb the others while its server waits, or leave them too little memory.
 
 
 class ServerSet:
@@ -186,7 +186,7 @@ class ServerSet:
     def start_all(self, *, reads_in: bool) -> None:
         """Start every server, unless all are running after an earlier call; raise ServerError if one does not come up.
 
-        reads_in: whether each is prepared for a load with warm caches.
+        reads_in: whether to prepare each server for a load with warm caches.
         """
         if self._all_started and all(map(_answers, self.servers)):
             return
@@ -225,7 +225,7 @@ class ServerSet:
         return self._counters[arm]
 
     def own_growth(self, arm: int) -> Mapping[str, float]:
-        """Return what reading an arm's counters adds to them; empty before the first reading."""
+        """Return the growth of an arm's counters caused by reading them; empty before the first reading."""
         return self._own_growth.get(arm, {})
 
     def stop(self, arm: int) -> None:
@@ -236,7 +236,7 @@ class ServerSet:
     def stop_all(self, *, writes: bool) -> None:
         """Stop every managed server. Remove copies that the load has changed or that are cheap to replace."""
         for arm in tuple(self._counters):
-            # Counting the writes would wait for an open session.
+            # Otherwise counting the writes would wait for an open session.
             self._close_counters(arm)
         forgets = writes or self._needs_fresh_copies
         self._all_started = False

@@ -32,7 +32,7 @@ from pgversus.study.study import Context, Study
 from pgversus.text.translation import N_
 
 _TIMES_FIXED = 3.0
-# Times the blocks of a comparison: as many again if every verdict is faster or slower, and time for slow old plans.
+# Multiple of the time of a comparison's blocks: attributions may need as many again, with slower old plans.
 
 Measure = Callable[[Study, Path], StopReason]
 """Measures a study and stores it in a folder, resuming existing results of the same question."""
@@ -63,7 +63,7 @@ class _Wanted:
 
     @property
     def seconds_per_block(self) -> float:
-        """Estimated running time, scaled from the trials of its comparison by the number of windows."""
+        """Estimated running time of a block, scaled from the trials of its comparison by the number of windows."""
         trials = sum(len(block.trials) for block in self.answer.blocks)
         (context,) = self.study(FIRST_LOOK).contexts
         shorter = context.comparison.design.rounds / self.design.rounds
@@ -91,10 +91,10 @@ class _Wanted:
 
     @property
     def _rounds(self) -> int:
-        """The rounds with which a block takes no longer than one of the comparison.
+        """The number of rounds with which a block takes no longer than a block of the comparison.
 
-        There is one more start, and the old plan is assumed to be as slow as the baseline. The time of a block that is
-        not that of its windows is the same for each arm.
+        There is one more start, and the old plan is assumed to be as slow as the baseline. The time of a block outside
+        its windows is assumed to be the same for each arm.
         """
         blocks = [block for block in self.answer.blocks if block.has(BASELINE, self.contender)]
         trials = [(block, trial) for block in blocks for trial in block.trials.values() if trial.window_count]
@@ -127,9 +127,9 @@ class _Earlier:
 
 
 def attribute(study: Study, results: Path, measure: Measure, progress: Progress) -> dict[str, str]:
-    """Measure what plan changes account for wherever that is possible; leave finished attributions as they are.
+    """Measure the effect of plan changes wherever that is possible; leave finished attributions as they are.
 
-    Returns why an attribution was not measured, by context and arm (`3-1`). All attributions together take no longer
+    Returns the reasons for missing attributions, by context and arm (`3-1`). All attributions together take no longer
     than the budget of the study, in addition to it; with a fixed number of blocks, no longer than three times its
     blocks. An error or Ctrl-C leaves the verdicts untouched.
     """
@@ -199,13 +199,13 @@ def _wanted(study: Study, results: Path) -> Iterator[_Wanted]:
 
 
 def _so_far(one: _Wanted) -> _Earlier | None:
-    """Return earlier results of the same question; None if none can be read. The rewrite may have changed since."""
+    """Return readable earlier results of the same question, or None. A changed rewrite is a different question."""
     if not holds_results(one.folder):
         return None
     try:
         stored = read_results(one.folder)
     except StoreError:
-        # Measuring it then fails for the same reason, which is reported for this one alone.
+        # Measuring it then fails for the same reason, which is reported for this attribution alone.
         return None
     if len(stored.contexts) != 1:
         return None

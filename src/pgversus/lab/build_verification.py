@@ -1,4 +1,4 @@
-"""Verification of builds: the properties of the running server are read back, and a mismatch is refused."""
+"""Verification of builds: compares the running server with the requested build and refuses a mismatch."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -69,7 +69,7 @@ def check_same_build(label: str, build: Build | None, fingerprint: Fingerprint) 
 def drop_requested_differences(
     differences: Sequence[Difference], builds: Sequence[Build | None]
 ) -> tuple[Difference, ...]:
-    """Return the differences between builds without those requested by server names, which are being compared."""
+    """Return the differences between builds without those that server names request, which are being compared."""
     options = [build.made_from.options if build is not None and build.made_from else NO_OPTIONS for build in builds]
     requested = _names_of(options)
     is_handed_on = len({one.handed_on for one in options}) > 1
@@ -100,7 +100,7 @@ def _found(fingerprint: Fingerprint, options: BuildOptions) -> dict[str, str]:
 
 
 def _is_compiler(reported: str, requested: str) -> bool:
-    """Compare compilers by version: configure, meson and the compiler itself name it differently."""
+    """Compare compilers by version: configure, meson and the compiler itself use different names for it."""
     number = _NUMBER.search(reported)
     # Whole numbers: 3.2.0 is not 13.2.0.
     return number is None or re.search(rf"(?<![\d.]){re.escape(number[0])}(?!\d)", requested) is not None

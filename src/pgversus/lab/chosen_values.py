@@ -1,4 +1,4 @@
-"""What only the data can tell of an application's statements, asked once: unknown values, and what can be prepared."""
+"""Facts about statements of an application that need its data: unknown values, and which ones can be prepared."""
 
 from contextlib import ExitStack
 
@@ -30,8 +30,8 @@ def with_chosen_values(
     """Return the study with values from the statistics of its baseline, and its data; leave nothing running.
 
     A statement that its server does not accept without the types of its parameters is not prepared. The data are None
-    if there is nothing to ask. is_new: whether it has no results that say what was prepared. PgversusError if the data
-    cannot be loaded, or if no statement can be executed.
+    if the study needs nothing from them. is_new: whether the study has no earlier results, which record the prepared
+    statements. Raises PgversusError if the data cannot be loaded, or if no statement can be executed.
     """
     study, texts = resources.study, _texts(resources.study)
     prepared = prepared_texts(study.contexts) if is_new else {}

@@ -1,4 +1,4 @@
-"""The confirmation of an upgrade check: what differs in its screening is measured again before it is reported."""
+"""The confirmation of an upgrade check: measures differences from its screening again before reporting them."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from pgversus.text.units import count
 
 
 def confirm(study: Study, results: Path, measure: Measure, progress: Progress) -> StopReason:
-    """Measure what a finished screening found again, in fresh blocks; return why that ended.
+    """Measure the findings of a finished screening again, in fresh blocks; return why measuring ended.
 
     study: the screening, with its results in the folder.
     """

@@ -1,6 +1,6 @@
-"""The user's consent to what a study file requests: a flag, or a stored yes. Decided in this module only.
+"""The user's consent to the requests of a study file: a flag, or a stored yes. Only this module decides.
 
-A study file may come from anybody, and pgversus may run as root. A study that is confined to managed servers and its
+A study file may come from anyone, and pgversus may run as root. A study that is confined to managed servers and its
 own folder needs no consent.
 """
 
@@ -25,7 +25,7 @@ def opened_with_consent(open_it: Callable[..., OpenedStudy], *, trust: bool, ask
 
     open_it: open_study() with all arguments except reads_outside.
     trust: whether the user has consented beforehand.
-    ask: None if nobody can be asked.
+    ask: None without a terminal.
     """
     opened = open_it(reads_outside=trust)
     if trust:
@@ -48,7 +48,7 @@ def has_consent(opened: OpenedStudy) -> bool:
 
 
 def _require(opened: OpenedStudy, ask: Ask | None) -> bool:
-    """Return whether the user has just been asked and agreed."""
+    """Require consent; return whether the user was asked now and agreed."""
     if has_consent(opened):
         return False
     if ask is None or not ask(opened):

@@ -1,4 +1,4 @@
-"""Dry runs: what a study would do on this host; and the refusal of a study that does not fit."""
+"""Dry runs, which show what a study would do on this host, and the refusal of a study that does not fit."""
 
 import shutil
 import tempfile
@@ -37,15 +37,15 @@ def dry_run(
     asks_servers: bool = False,
     is_trusted: bool = False,
 ) -> DryRun:
-    """Return what running this study would do; raise PgversusError for what is already known to be refused.
+    """Return what running this study would do; raise PgversusError if it would certainly be refused.
 
-    One of several contexts that would be refused raises no error, because the run measures the others. A study without
-    enough room raises none either, because its plan must be shown first. Without asks_servers, no
-    program or server that the study names is run or connected to; only builds in the cache are queried.
+    With several contexts, a refused one raises no error, because the run measures the others. Lack of disk space raises
+    none either, because the needs must be shown first. Without asks_servers, it neither runs programs nor connects
+    to servers that the study names; only builds in the cache are queried.
 
     earlier_results: what the run would do with results that exist.
     asks_servers: whether servers that the study names are queried for versions and settings.
-    is_trusted: whether the user has consented to the study, so that its servers may get passwords of the environment.
+    is_trusted: whether the user has consented to the study, so that its servers may get passwords from the environment.
     """
     cache = open_cache()
     check_folder(results, may_hold_results=earlier_results is not EarlierResults.REFUSE)
@@ -60,7 +60,7 @@ def dry_run(
     not_queried = (*here.not_inspected, *([] if asks_servers else map(label_of_running, running)))
     unreachable = [one for one in running if target_of is not None and not accepts_sessions(target_of(one.uri, ()))]
     if earlier is not None and not (study.skips_missing_settings and (here.downloads or here.to_build or not_queried)):
-        # Otherwise only the servers that are not here yet determine what is left of the study.
+        # Otherwise it depends on servers that are not available yet which parts of the study remain.
         check_same_study(earlier, possible, results)
     return DryRun(
         study=possible,
@@ -107,7 +107,7 @@ def _builds_here(
 
 
 def _with_possible_settings(study: Study, here: AvailableBuilds, user: ServerUser, target_of: TargetOf | None) -> Study:
-    """Query the servers that are here; each processor checks 30 to 70 levels per second."""
+    """Query the servers that are available here; each processor checks 30 to 70 levels per second."""
     with tempfile.TemporaryDirectory(prefix="pgversus-") as name:
         directory = Path(name)
         # The servers' user must be able to enter it.

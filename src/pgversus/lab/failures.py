@@ -1,7 +1,7 @@
 """The cause of a failure in a run: a trial of one arm, its server, or the host.
 
-A server, pgbench or psql that runs out of disk space reports it in its own words, and so does pgbench if its server is
-away. Mistaken for a property of an arm, such a failure would be stored with the results and never tried again.
+A server, pgbench or psql that runs out of disk space reports it in its own words, as does pgbench if its server is
+away. If it were mistaken for a property of an arm, the failure would be stored with the results and never tried again.
 """
 
 import time
@@ -19,7 +19,7 @@ from pgversus.postgres.session import connect
 
 @contextmanager
 def failing_the_trial() -> Iterator[None]:
-    """Turn an error in the block into a failed trial of its arm, with the message of the error.
+    """Turn an error in the body into a failed trial of its arm, with the message of the error.
 
     HostError and StoreError pass: a full disk, or a log that cannot be stored, is not a property of an arm. Results are
     kept, and the study can be resumed later.
@@ -38,7 +38,7 @@ _LONGEST_AWAY_S, _POLL_S = 30.0, 0.5
 
 @contextmanager
 def failures_of_the_host(directory: Path) -> Iterator[None]:
-    """Raise HostError instead of any failure in the block that is caused by a full disk or by the host.
+    """Raise HostError instead of any failure in the body that is caused by a full disk or by the host.
 
     directory: of the run; its file system is checked if the message does not identify the cause.
     """

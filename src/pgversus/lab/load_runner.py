@@ -24,9 +24,9 @@ from pgversus.workload.pgbench_run import PgbenchLoad
 ExplainArms = Callable[
     [Sequence[ArmServer], Sequence[PgbenchLoad], PilotResult, Comparison], tuple[CapturedPlans | None, str]
 ]
-"""Captures plans on a context's servers, running, after their first load: returns the plans, or why there are none.
+"""Captures plans on the running servers of a context after their first load; returns the plans, or why there are none.
 
-The comparison is given because contexts that share servers send different statements."""
+The comparison is a parameter because contexts that share servers send different statements."""
 
 
 _SLOW_CONNECT_S = 0.2
@@ -56,7 +56,7 @@ class LoadRunner:
         self._explain = explain
 
     def try_out(self) -> FirstRun:
-        """Run a first load on every arm, all servers running; then capture the plans, with the data in memory.
+        """Run a first load on every arm while all servers run; then capture the plans, with the data in memory.
 
         If nothing was changed, the servers keep running for the first load of another context.
         """
@@ -73,7 +73,7 @@ class LoadRunner:
             plans, not_explained = self._explained(pilot)
             changed = _changed(settings, self._settings())
             if changed and self._explain is not None:
-                # Its plans would not be those of the measured load.
+                # These plans would not be those of the measured load.
                 plans, not_explained = None, f"the load has changed settings of new sessions: {', '.join(changed)}"
             # Settings may be stored with the data.
             writes = writes or bool(changed)
@@ -163,5 +163,5 @@ def _changed(settings: Sequence[Settings], now: Sequence[Settings]) -> list[str]
 
 
 def _connect_allowance_s(pilot: PilotResult) -> int:
-    """Return twice the time measured once: a window in which no client connects in time is a failed trial."""
+    """Return twice the measured time, since a window in which no client connects in time is a failed trial."""
     return math.ceil(2 * pilot.connect_s) if pilot.connect_s > _SLOW_CONNECT_S else 0

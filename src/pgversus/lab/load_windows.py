@@ -35,9 +35,9 @@ _STEADY = 1.05
 def run_until_steady(load: Callable[[float, int], Window], seconds: float, seed: int) -> None:
     """Run two halves of a warm-up, then more as long as each is over 5 % faster than the one before.
 
-    load: runs for a number of seconds with a random seed. The seed changes each time, to warm more than the rows of one
-    draw. seconds: of both halves; if too short for two, there is one run. The warm-up takes at most four times as
-    long; if the load is not steady by then, the windows show it (docs/statistics.md).
+    load: runs for a number of seconds with a random seed. The seed changes each time, so that more rows are
+    warmed than one seed draws. seconds: of both halves; if too short for two, there is one run. The warm-up takes at
+    most four times as long; if the load is not steady by then, the windows show it (docs/statistics.md).
     """
     if seconds < 2 * _SHORTEST_HALF_S:
         load(seconds, seed)
@@ -55,7 +55,7 @@ class WarmTrialRunner:
     """The servers of one context under warm load."""
 
     def __init__(self, servers: ServerSet, loads: Sequence[PgbenchLoad], preparation: Preparation) -> None:
-        """loads: one for each arm; they differ only if the workload is what is compared."""
+        """loads: one for each arm; they differ only if workloads are compared."""
         self._set = servers
         self._loads = loads
         self._design = preparation.design
@@ -63,7 +63,7 @@ class WarmTrialRunner:
         self._windows: defaultdict[int, list[Window]] = defaultdict(list)
 
     def start(self, arm: int) -> None:
-        """Start a fresh server, on fresh data where that matters; then prewarm its data and run a checkpoint."""
+        """Start a fresh server, on fresh data if that matters; then prewarm its data and run a checkpoint."""
         with failing_the_trial():
             self._start(arm)
             self._set.read_in(arm)
@@ -81,7 +81,8 @@ class WarmTrialRunner:
         with PeakMemory(pid) if pid is not None else nullcontext() as peak:
             self._load_until_steady(arm, seed)
         with failing_the_trial():
-            # Its sessions report statistics when they end, before version 15 even later; not into the first window.
+            # Sessions report statistics when they end, before version 15 even later. Wait for these reports, so that
+            # they do not count in the first window.
             self._set.counters(arm).read(settled=True)
         most = peak.peak_bytes if peak is not None else None
         return gauges if most is None else {**gauges, "server_memory_peak_bytes": float(most)}
@@ -218,7 +219,7 @@ class ShortWindowRunner(WarmTrialRunner):
         return self._done[arm].counters(after, self._own_growth(arm), transactions)
 
     def _own_growth(self, arm: int) -> Mapping[str, float]:
-        """Return what pgversus itself has added to the counters."""
+        """Return the growth of the counters caused by pgversus itself."""
         return self._set.own_growth(arm)
 
 

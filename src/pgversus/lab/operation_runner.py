@@ -61,7 +61,7 @@ class Repetitions:
                 self._ready[arm] = self._begin(arm, self.servers.servers[arm])
 
     def run(self, arm: int, patience_s: float, *, before: Callable[[ArmServer], None] = lambda _: None) -> Window:
-        """Run the operation on a fresh copy, verify it, and end; raise TrialFailedError if any part fails.
+        """Run the operation on a fresh copy, verify it, and stop; raise TrialFailedError if any part fails.
 
         before: called with the running server before anything is timed.
         """
@@ -75,7 +75,7 @@ class Repetitions:
 
     @contextmanager
     def _ending(self, arm: int) -> Iterator[None]:
-        """End the arm at any failure inside; turn one of its own into a failed trial."""
+        """End the arm after any failure in the body; turn a failure of the arm itself into a failed trial."""
         try:
             with failing_the_trial():
                 yield
@@ -105,7 +105,7 @@ class Repetitions:
             cached = evict(server.data_directory)
             gauges["still_cached_share"] = 1.0 if cached is None else cached
         else:
-            # A copy that shares its blocks with the snapshot has no page in the cache; a written copy has all of them.
+            # A copy that shares its blocks with the snapshot has no pages in the cache; a written copy has all of them.
             read_in(server.data_directory)
         server.start()
         with connect(server.target) as connection:
@@ -180,7 +180,7 @@ class OperationTrialRunner:
         if not self._due:
             self._due = list(self._started)
             for other in self._due:
-                # One that fails does so again when its own turn comes.
+                # An arm that fails here fails again when its own turn comes.
                 with suppress(TrialFailedError):
                     self._repetitions.prepare(other)
         if arm in self._due:
@@ -188,7 +188,7 @@ class OperationTrialRunner:
         self._windows[arm] = self._repetitions.run(arm, self._patience_s)
 
     def collect(self, arm: int) -> Sequence[Window]:
-        """Return the operation."""
+        """Return the window of the operation."""
         return [self._windows.pop(arm)]
 
     def counted(self, arm: int, transactions: int) -> Mapping[str, float]:  # noqa: ARG002 - the same
@@ -196,7 +196,7 @@ class OperationTrialRunner:
         return {}
 
     def abandon(self) -> None:
-        """Discard an operation."""
+        """Discard the windows."""
         self._windows.clear()
 
     def stop_all(self) -> None:

@@ -25,11 +25,11 @@ from pgversus.workload.pgbench_run import PgbenchLoad, finished_transactions, re
 _PILOT_S = 1.0
 # The shortest run that pgbench can time.
 _SHORT_PILOT_S, _ENOUGH_S = 0.3, 0.2
-# The intended length of the last of several shorter runs, and the least that is enough.
+# The intended length of the last of several shorter runs, and the shortest sufficient length.
 _MOST_GROWTH = 20
-# Times the transactions of the run before: others may be much slower.
+# The most transactions of a run, as a multiple of the run before: further ones may be much slower.
 _STEADY = 0.7
-# Sessions are warm if the mean latency of a run is at least this multiple of that of the run before.
+# Sessions are warm if the mean latency of a run is at least this multiple of the mean latency before.
 _POLL_S = 0.005
 
 
@@ -48,7 +48,7 @@ class PilotResult:
     connect_s: float
     """Time that the slowest arm took to connect all clients."""
     replies_wait: bool
-    """Whether any server waited for its client to read a reply, because it exceeded what a socket holds."""
+    """Whether any server waited for its client to read a reply that was larger than the buffer of the socket."""
 
 
 _FIX_SCRIPT = "correct the script, its data or its variables; the message above is that of pgbench"
@@ -98,9 +98,10 @@ def run_pilot(arms: Sequence[ArmServer], loads: Sequence[PgbenchLoad], design: D
 def representative_run(load: PgbenchLoad, target: Target, design: Design) -> Window:
     """Run the load, and return a run long enough to show its speed; TrialFailedError if it fails.
 
-    A second, the shortest time that pgbench counts, would be most of the preparation. A single script and few clients
-    get runs of more and more transactions instead, until one takes long enough and its sessions are warm. With many
-    clients, each run would consist of new sessions; with several scripts, a run may miss the slow ones.
+    A run of one second, the shortest that pgbench can time, would take most of the preparation. A single script with
+    few clients instead gets runs of more and more transactions, until a run takes long enough and its sessions are
+    warm. This does not work with many clients, as each run would consist of new sessions, or with several scripts, as a
+    run may miss the slow ones.
     """
     workload = load.workload
     given_s = design.warm_up_s if design.warm_up_is_given else _PILOT_S
@@ -114,12 +115,12 @@ def representative_run(load: PgbenchLoad, target: Target, design: Design) -> Win
         with finished_transactions(load, target, transactions, seed + transactions, seconds=_PILOT_S) as finished:
             run_s = run_seconds(finished)
             if run_s is None:
-                # All of them failed, as serialization failures do; more of them may not.
+                # All transactions failed, as with serialization failures; in a longer run some may succeed.
                 break
             is_warm = more > 0 and run_s / transactions >= _STEADY * before_s / (transactions - more)
             if run_s >= _PILOT_S or (is_warm and run_s >= _ENOUGH_S):
                 return read_window(load, finished)
-        # Without the time that the first transactions of new sessions take in addition.
+        # Without the additional time that the first transactions of new sessions take.
         each_s = max(1e-6, (run_s - before_s) / (more or transactions))
         more = min((_MOST_GROWTH - 1) * transactions, max(transactions, math.ceil(_SHORT_PILOT_S / each_s)))
         before_s = run_s

@@ -1,4 +1,4 @@
-"""The plans of all arms of a context, captured on their own servers, with the settings that restore the old ones."""
+"""The plans of all arms of a context, captured on their own servers, with the settings that restore old plans."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -115,8 +115,9 @@ class Explainer:
     def explain(self, servers: Sequence[ArmServer], comparison: Comparison) -> CapturedPlans:
         """Return the plans of every arm; raise PgversusError if they are unavailable or not comparable.
 
-        comparison: the statements of the arms; contexts that share servers differ in it. The search for an old plan
-        does not change what is compared. Writes are rolled back. The servers must be running.
+        comparison: determines the statements of the arms, which may differ between contexts that share servers. The
+        search for an old plan does not change the compared settings. Writes are rolled back. The servers must be
+        running.
         """
         captured = []
         # One after the other, so that each has the host to itself.
@@ -152,7 +153,7 @@ def capture_or_reason(
     pilot: PilotResult,
     comparison: Comparison,
 ) -> tuple[CapturedPlans | None, str]:
-    """Return the plans, or why there are none: a measurement does not depend on them. HostError ends the run."""
+    """Return the plans, or why they are missing: measurements do not depend on plans. HostError ends the run."""
     try:
         plans = explainer.explain(servers, comparison)
     except HostError:
@@ -172,10 +173,10 @@ def explained_counterfactual(
     pilot: PilotResult,  # noqa: ARG001 - the same
     comparison: Comparison,
 ) -> tuple[CapturedPlans, str]:
-    """Return the plans of the contender under the baseline's plans, of the baseline, and of the contender; no search.
+    """Return the plans of three arms: the contender with old plans, the baseline, and the contender. No search.
 
-    The rows of a rewrite are always compared. WorkloadError if it returns different rows, or if the first two have
-    different plans: measuring them would be meaningless.
+    The rows of a rewrite are always compared. Raises WorkloadError if it returns different rows, or if the
+    first two arms have different plans: measuring them would be meaningless.
     """
     scripts = [load.scripts for load in loads_of(arm.workload for arm in comparison.arms)]
     is_rewritten = scripts[OLD_PLANS] != scripts[CONTENDER_AGAIN]

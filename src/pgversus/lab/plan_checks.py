@@ -13,7 +13,7 @@ from pgversus.study.counterfactual import BASELINE_AGAIN, CONTENDER_AGAIN, OLD_P
 
 def check_same_statements(labels: Sequence[str], captured: Sequence[Captured]) -> None:
     """Raise WorkloadError if the arms were sent different statements: a script may branch on what it reads."""
-    # Compare by number: script names may differ where the workload is compared.
+    # Compare by number: script names may differ if workloads are compared.
     sent = [[one.statement.number for one in arm.statements] for arm in captured]
     for contender in range(1, len(labels)):
         if sent[contender] != sent[0]:
@@ -23,11 +23,11 @@ def check_same_statements(labels: Sequence[str], captured: Sequence[Captured]) -
 def check_plan_restored(labels: Sequence[str], plans: CapturedPlans) -> None:
     """Raise WorkloadError if the contender under the baseline's plans (study/counterfactual.py) has different plans.
 
-    Sorts of already sorted rows may be missing. If the contender's plan is the baseline's anyway and only its execution
-    differs, it must execute as on the baseline.
+    Sorts of already sorted rows may be missing. If the contender has the baseline's plan anyway and only executes it
+    differently, the restored plan must be executed as on the baseline.
     """
     triples = list(zip(*(arm.statements for arm in plans.arms), strict=True))
-    # If plans have changed, those are restored; how the others execute does not matter.
+    # If plans have changed, those are restored; how the others are executed does not matter.
     has_other_plans = any(not _is_same_plan(one[BASELINE_AGAIN], one[CONTENDER_AGAIN]) for one in triples)
     for one in triples:
         if not _is_restored(one[OLD_PLANS], one[BASELINE_AGAIN], one[CONTENDER_AGAIN], how_it_goes=not has_other_plans):
@@ -69,7 +69,7 @@ def _is_same_plan(one: CapturedStatement, other: CapturedStatement) -> bool:
 def _is_restored(
     restored: CapturedStatement, old: CapturedStatement, new: CapturedStatement, *, how_it_goes: bool
 ) -> bool:
-    """how_it_goes: whether it must also execute as on the baseline, if it does not by itself."""
+    """how_it_goes: whether a plan that the contender executes differently must be executed as on the baseline."""
     if restored.explained is None or old.explained is None or new.explained is None:
         return (restored.explained is None) == (old.explained is None)
     planned = [read_plans(one.planned, "")[0] for one in (restored.explained, old.explained)]

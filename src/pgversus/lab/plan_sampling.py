@@ -1,4 +1,4 @@
-"""Plans sampled under load by auto_explain, to see whether they are the captured ones."""
+"""Plans sampled under load by auto_explain, to check whether they are the captured ones."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ from pgversus.study.windows import least_window_s
 from pgversus.workload.pgbench_run import PgbenchLoad, finished_load, read_window
 
 _WANTED = 200
-"""Plans of each arm, so that a plan used once in 50 executions is seen at least once with 98 % probability."""
+"""Plans wanted from each arm, so that a plan used once in 50 executions is seen at least once with 98 % probability."""
 _LEAST_S = 1.0
 _SEED = 2
 # Not the seed used to capture statements: different values may have different plans.
@@ -28,7 +28,7 @@ _ENTRY = re.compile(r"plan:\n((?:\t.*\n?)+)")
 def sampled(
     servers: Sequence[ArmServer], loads: Sequence[PgbenchLoad], pilot: PilotResult, plans: CapturedPlans
 ) -> tuple[SampledPlans, ...]:
-    """Sample plans under load on each arm: their number, and those not among the captured ones. Takes a second or more.
+    """Sample plans under load on each arm; return their number and those not captured. Takes a second or more.
 
     servers: running. pilot: results of the first load.
     """
@@ -78,7 +78,7 @@ def _with_auto_explain(target: Target, share: float) -> Target:
 
 
 def _logged_plans(log: Path, before: int) -> Iterator[str]:
-    """Yield the plans logged since the log had this length: each of their lines begins with a tab."""
+    """Yield the plans logged since the log had this length; each of their lines begins with a tab."""
     with log.open("rb") as file:
         file.seek(before)
         text = file.read().decode(errors="replace")

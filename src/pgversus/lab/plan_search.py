@@ -1,6 +1,6 @@
 """Search for settings that restore the baseline's plan on a contender: each is tried and its plan compared.
 
-Restoring a plan does not prove that it causes the difference in speed: that has to be measured.
+Restoring a plan does not prove that the plan causes the difference in speed, which has to be measured.
 """
 
 import math
@@ -95,7 +95,7 @@ def _override(
             may_restore = _behaviour_candidates(changed, tried, memory)
             found = _behaviour_restoring_setting(connection, old, new.statement, changed, may_restore)
     if not _only_reads(new):
-        # Later statements depend on what it has written.
+        # Later statements may depend on the rows that it writes.
         connection.execute(new.statement.text.encode())
     return found
 
@@ -153,8 +153,8 @@ def _behaviour_restoring_setting(
 ) -> PlanOverride | None:
     """Return the first candidate that executes the plan as before; else the first that spills as before.
 
-    The statement has to be run, so few are tried: settings that differ and, if a spill is gone or new, limits of
-    memory. changed: from the old plan to the contender's.
+    The statement has to be run, so few candidates are tried: settings that differ and, if a spill is gone or new,
+    memory limits. changed: from the old plan to the contender's.
     """
     assert old.explained is not None  # noqa: S101 - called only for statements with a plan
     wanted, plan = (read_plans(text, "")[0] for text in (old.explained.run, old.explained.planned))
@@ -166,7 +166,7 @@ def _behaviour_restoring_setting(
             break
         explained = _with(connection, one, statement)
         if explained is None or not is_same_logic(read_plans(explained.planned, "")[0], plan):
-            # Another plan may run far too long and is of no interest.
+            # A different plan may run far too long and is of no interest.
             continue
         explained = _with(connection, one, statement, run_within_s=left_s)
         found = None if explained is None else difference(wanted, read_plans(explained.run, "")[0])

@@ -1,4 +1,4 @@
-"""Counters of servers and of their host, read before and after what is measured."""
+"""Counters of servers and of their host, read before and after a measurement."""
 
 import os
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ def read_after(server: ArmServer, session: CounterSession) -> Reading:
 def grown(before: Reading, after: Reading, own: Mapping[str, float]) -> dict[str, float]:
     """Return the growth of each counter that is present in both readings.
 
-    own: growth caused by the reading before, which is not work of the load.
+    own: growth caused by the first reading, which is not work of the load.
     """
     server = difference(before.server, after.server)
     load = {name: max(0.0, value - own.get(name, 0.0)) for name, value in server.items()}

@@ -78,7 +78,7 @@ class StudyResources:
     client: Client
     snapshots: Snapshots
     changed_servers: frozenset[ServerName] = frozenset()
-    """External servers whose data loads of this study have changed since they were loaded, or may have, so that they
+    """External servers whose data this study's loads have changed since loading, or may have changed. These data
     differ from the loaded data and from each other."""
     kept_logs: Path | None = None
     """Directory for transaction logs; None to discard them."""
@@ -116,7 +116,7 @@ def open_resources(
 def _provide(
     study: Study, before: Mapping[str, Any] | None, cache: Cache, user: ServerUser, progress: Progress
 ) -> dict[ServerName, Build | None]:
-    """Provide the builds of all servers together, so that they come from one family; those of `before` if given."""
+    """Provide the builds of all servers together, so that they come from one family; use those of `before` if given."""
     names = study.servers
     meant = names if before is None else as_measured_before(names, before)
     compilers = {} if before is None else compilers_before(names, meant, before, cache)

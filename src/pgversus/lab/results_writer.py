@@ -71,11 +71,11 @@ class ResultsWriter:
         self._open().add_preparation(state.context.number, state.preparation, state.failure)
 
     def keep(self, state: ContextState, block: Block) -> None:
-        """Store a block, before anything else is done with it."""
+        """Store a block, before it is used."""
         self._open().add_block(state.context.number, block)
 
     def grant_lease(self, context: int, block: int, host: str) -> Lease:
-        """Record that a host may measure a block, before it is told."""
+        """Record that a host may measure a block, before its task is sent."""
         attempt = self._attempts.get((context, block), 0) + 1
         self._attempts[context, block] = attempt
         lease = Lease(context=context, block=block, attempt=attempt)
@@ -87,7 +87,7 @@ class ResultsWriter:
         self._open().end_lease(lease, outcome)
 
     def keep_unused(self, lease: Lease, block: Block) -> None:
-        """Store what was measured and does not count."""
+        """Store a measured block that does not count."""
         self._open().add_unused(lease, block)
 
     def end(self, stopped: StopReason, states: Sequence[ContextState]) -> None:
@@ -105,7 +105,7 @@ class ResultsWriter:
         return self._results
 
     def _begin(self) -> Results:
-        # Before the first block: question, environment and order (the seed), so that a resume needs no memory.
+        # Store question, environment and order (the seed) before the first block, so that a resumed run has them.
         hidden = without_secrets(self._study)
         self._begins()
         return Results.begin(self._folder, hidden.fact, hidden.contexts, self._facts)

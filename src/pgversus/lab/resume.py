@@ -49,7 +49,7 @@ class ResultsFolder:
     def begin(self) -> Path | None:
         """Move away existing results that are not resumed, and lock the folder that takes their place.
 
-        Returns the new name, or None if there were none. StoreError if renaming fails, or another run came first.
+        Returns its new name, or None if nothing was moved. StoreError if renaming fails, or another run came first.
         """
         aside = move_away(self._folder, time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())) if self._puts_aside else None
         self._puts_aside = False
@@ -125,7 +125,7 @@ def labels_of_loaded(earlier: StoredStudy) -> frozenset[str]:
 
 
 def changed_servers(earlier: StoredStudy, study: Study) -> frozenset[ServerName]:
-    """Return the loaded external servers whose data the study's loads have changed since, or may have."""
+    """Return the loaded external servers whose data the study's loads have changed since, or may have changed."""
     may_have = _running_servers(study, [_may_have_written(one) for one in earlier.contexts])
     return loaded_before(earlier, study) & may_have
 

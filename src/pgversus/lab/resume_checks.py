@@ -1,7 +1,7 @@
 """The environment of a study, and the refusal to mix blocks of different clients, machines or builds.
 
-Each is stored as a fact with the results. A ratio compares two arms in one block; blocks from a different environment
-answer a different question.
+Client, machine and builds are stored as facts with the results. A ratio compares two arms in one block; blocks from a
+different environment answer a different question.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ Fact = Mapping[str, Any]
 
 _HOST = ("machine", "cpu_model", "cpus", "cpus_usable", "file_system")
 _MEMORY_SHARE = 0.05
-# An update may change the kernel's own share by a few megabytes; another machine differs by more.
+# An update may change the kernel's share of memory by a few megabytes; another machine differs by more.
 _WORTH_A_LINE = ("kernel", "libc", "governor", "transparent_hugepage")
 
 
@@ -57,7 +57,7 @@ def client_facts(client: Client) -> Fact:
 def as_measured_before(names: Sequence[ServerName], earlier: Mapping[str, Any]) -> list[ServerName]:
     """Return the same servers, with each release pinned to the version and family that were measured before.
 
-    By now 17 may mean a newer version, and another family may provide it. earlier: the facts of the results.
+    In the meantime, 17 may mean a newer version, or another family may provide it. earlier: the facts of the results.
     """
     before = earlier.get("builds", {})
     return [_as_measured(name, before) for name in names]
@@ -164,7 +164,7 @@ def check_same_host(earlier: Mapping[str, Any], now: Fact, folder: Path) -> None
 
 
 def changes_of_host(earlier: Mapping[str, Any], now: Fact) -> Iterator[str]:
-    """Yield changes of the machine by an update or a reboot: worth a line, but no reason to refuse."""
+    """Yield changes of the machine by an update or a reboot, which are reported but not refused."""
     before = earlier.get("host", now)
     for name in _WORTH_A_LINE:
         if before.get(name) != now.get(name):

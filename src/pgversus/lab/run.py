@@ -1,4 +1,4 @@
-"""One study, from names to blocks on disk: a comparison of two servers, or a matrix of thousands; or its plans alone.
+"""One study, from names to blocks on disk: one comparison, or a matrix of thousands. Also compares plans alone.
 
 Results of blocks are always read back from the results folder (answers/read.py), so that a report made years later
 equals the one at the end of the run.
@@ -57,7 +57,7 @@ class OpenStudy(Protocol):
     ) -> AbstractContextManager[MeasurableStudy]:
         """Return the opened study, which is closed at the end; raise PgversusError if it cannot be measured.
 
-        before: facts of the results in the folder `results`, which are resumed; None if there are none.
+        before: facts of the results in the folder `results`, which are resumed; None for a new study.
         """
 
 
@@ -71,7 +71,7 @@ class RunOptions:
     keep_logs: bool
     """Whether pgbench's transaction logs are stored with the results."""
     plans: bool
-    """Whether to capture plans and measure what plan changes account for."""
+    """Whether to capture plans and measure the effect of plan changes."""
     command: str = ""
     """The command line without secrets; empty when called from a program."""
 
@@ -86,7 +86,7 @@ def run_study(study: Study, options: RunOptions, open_it: OpenStudy, progress: P
         if earlier is not None:
             study = with_known_values(study, earlier)
             if not study.skips_missing_settings:
-                # Before anything is fetched. Otherwise only the servers determine what is left of the study.
+                # Before anything is fetched. If settings may be missing, only the servers determine what remains.
                 check_same_study(earlier, study, options.results)
         before = None if earlier is None else earlier.facts
         with open_it(study, progress, before, options.results) as opened:
@@ -94,7 +94,7 @@ def run_study(study: Study, options: RunOptions, open_it: OpenStudy, progress: P
 
 
 class _Run:
-    """A study that is measured, with all that follows from its verdicts."""
+    """A study to be measured, with the studies that follow from its verdicts."""
 
     def __init__(self, opened: MeasurableStudy, options: RunOptions, folder: ResultsFolder, progress: Progress) -> None:
         self._opened = opened
@@ -105,7 +105,7 @@ class _Run:
         self._external = ExternalData()
 
     def measure(self) -> StopReason:
-        """Measure the study, then what follows from its verdicts; return why that ended."""
+        """Measure the study, then the studies that follow from its verdicts; return why measuring ended."""
         study, earlier, results = self._opened.study, self._folder.earlier, self._options.results
         for context in study.contexts:
             check_precision(context.comparison.design, study.verdicts)
@@ -162,7 +162,7 @@ class _Run:
             return stopped
 
     def _follow_up(self, writer: ResultsWriter) -> StopReason | None:
-        """Measure what follows from the verdicts; return why a confirmation or what follows it ended, else None."""
+        """Measure the studies that follow; return why the last one of an upgrade check ended, otherwise None."""
         study, results = self._opened.study, self._options.results
         measure_plans = None
         if self._options.plans:
@@ -188,9 +188,9 @@ class _Run:
         *,
         measure_plans: Measure | None = None,
     ) -> StopReason:
-        """Resume existing results, unless they belong to a different question, such as a different rewrite.
+        """Measure a follow up. Resume its results, unless the question is different, such as a different rewrite.
 
-        measure_plans: measures what plan changes account for; None to skip this.
+        measure_plans: measures the effect of plan changes; None to skip this.
         """
         is_other = holds_results(results) and not is_same_question(read_results(results), study)
         earlier = EarlierResults.MOVE_AWAY if is_other else EarlierResults.RESUME

@@ -1,4 +1,4 @@
-"""Measurement of a context, by load or as an operation: tried once, then by a trial runner for the engine."""
+"""Measurement of a context, a load or an operation: tried once, then measured by a trial runner for the engine."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -36,7 +36,7 @@ class WorkloadRunner(Protocol):
     """One context's workload on its servers."""
 
     def try_out(self) -> FirstRun:
-        """Run it on every arm and discard the numbers; raise WorkloadError if it cannot run on one."""
+        """Run the workload on every arm and discard the numbers; raise WorkloadError if it cannot run on one."""
 
     def trial_runner(self, preparation: Preparation) -> TrialRunner:
-        """Return the trial runner for the engine, as prepared."""
+        """Return the trial runner of the prepared context for the engine."""

@@ -28,7 +28,7 @@ def ask_of(
     ask_program: Callable[[Build, Setting], SettingAnswer],
     target_of: TargetOf | None = uri_target,
 ) -> Ask:
-    """Return a function that asks a build's program, or a session of a running server; None if neither is available.
+    """Return a function that asks the program of a build, or a running server; it returns None if unavailable.
 
     target_of: None if running servers are not to be queried.
     """
@@ -48,8 +48,8 @@ def ask_of(
 def with_possible_settings(study: Study, ask: Ask) -> Study:
     """Return the study without unavailable settings if it allows that; else raise StudyFileError with all refusals.
 
-    If a server lacks a setting that another one has, its treatment is left out for a level of a factor, and a shared
-    setting is left out for that server. A setting that no server has is refused, because its name is wrong, unless it
+    If a server lacks a setting that another one has, its treatments are skipped if the setting is a factor; otherwise
+    the setting is omitted on that server. A setting that no server has is refused, because its name is wrong, unless it
     comes from the user's own server.
     """
     answers = _answers(study, ask)
@@ -185,7 +185,7 @@ def _without_missing(study: Study, answers: _Answers) -> Study:
             expected="a comparison whose baseline and one contender have the setting",
             to_do="remove the setting, or compare servers that have it",
         )
-    # The arms of many contexts share their servers.
+    # Each once: the arms of many contexts share their servers.
     return replace(study, contexts=tuple(contexts), skipped=(*study.skipped, *dict.fromkeys(skipped)))
 
 

@@ -1,4 +1,4 @@
-"""What settings that undo a slower statement do to the other statements whose plans they change, as measured."""
+"""Measured effects of settings that undo a slower statement on other statements whose plans they change."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,11 +25,11 @@ class _Undo:
     """Settings that undo a slower statement and change the plans of others."""
 
     context: int
-    """Of the confirmation."""
+    """Context of the slower statement in the confirmation."""
     contender: int
     restoration: PlanRestoration
     scripts: tuple[str, ...]
-    """Of the other statements."""
+    """Scripts of the other statements."""
 
 
 def executed_on(results: Path, arm: int) -> Sequence[CapturedStatement]:
@@ -39,10 +39,10 @@ def executed_on(results: Path, arm: int) -> Sequence[CapturedStatement]:
 
 
 def measure_side_effects(study: Study, results: Path, measure: Measure, progress: Progress) -> StopReason | None:
-    """Measure every undo that was found; return why the last one ended, None without any.
+    """Measure the side effects of every undo; return why the last measurement ended, None without any.
 
-    study: the screening, with its results and those of the confirmation in the folder. An error or Ctrl-C leaves what
-    is confirmed untouched.
+    study: the screening, with its results and those of the confirmation in the folder. An error or Ctrl-C leaves the
+    confirmation untouched.
     """
     stopped = None
     for one in _undone(results):

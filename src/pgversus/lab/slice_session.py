@@ -2,7 +2,7 @@
 
 The kernel's placement of a client and its server process is random and persists for their lifetime. On a host with two
 processors it causes most of the spread of fast statements (docs/statistics.md, "Places"). Here a placement is drawn for
-every quad, the same for all arms; a moment later the kernel is free to move them.
+every quad, the same for all arms; a moment later the kernel is free to move the processes.
 """
 
 import os
@@ -53,7 +53,7 @@ class Placement:
         self._windows = 0
         self._is_permitted = True
         # It is unknown which server process serves which thread. With few processors it matters whether they share one,
-        # so there all threads begin on the same one.
+        # so all threads then begin on the same processor.
         self._share_one = len(usable) < _FEW_PROCESSORS
 
     def begin(self, clients: Sequence[int], servers: Sequence[int]) -> None:
@@ -67,7 +67,7 @@ class Placement:
             return
         place(clients, self._for_clients)
         if not place(servers, self._for_servers):
-            # Clients that are placed without their server processes would only get in their way.
+            # Clients that are placed without their server processes would only hinder these.
             self._is_permitted = False
             release(clients, self._clients)
 
@@ -81,12 +81,12 @@ _LONGEST_RUN_S = "100000"
 _CONNECT_POLL_S = 0.002
 _CONNECT_TIMEOUT_S, _NEXT_CLIENT_S = 60.0, 5.0
 _CLOCK_SUSPECT_S = 1.0
-# Without a new client for this long, the clock may have been set: sessions are recognized by when they began.
+# Without a new client for this long, the clock may have been set: sessions are recognized by their start.
 _FIRST_LOAD_S = 0.01
 # After connecting: the first transactions, which fill the caches of a session.
 _CLOCK_READINGS = 5
 _PLACED_S = 0.002
-# From the start of a window, when all tasks wake up. With a single client both stay for the whole window.
+# From the start of a window, when all tasks wake up. A single client and its server process stay placed throughout.
 
 
 class ClockSetError(TrialFailedError):
@@ -124,14 +124,14 @@ class SliceSession:
         self._time_was_lost = False
 
     def open(self, seed: int) -> None:
-        """Connect the clients, run for a moment, and stop. Raise TrialFailedError if pgbench ends before."""
+        """Connect the clients, run for a moment, and stop. Raise TrialFailedError if pgbench ends by itself."""
         client = self._load.client
         make_private(client.user, self._load.scratch)
         # The logs show how far pgbench has come.
         clear_logs(self._load, self._log_prefix, None)
         arguments = pgbench_command(self._load, self._target, ("-T", _LONGEST_RUN_S), seed, self._log_prefix)
         environment = client.environment(self._target)
-        # pgbench reads the time of day once and then follows the monotonic clock; so does this, from the same moment.
+        # Like pgbench, read the time of day once, at the same moment, and then follow the monotonic clock.
         self._epoch_ns = _epoch_ns()
         self._began = self._now() / 1e6
         with started_on(self._load.processors):
@@ -141,7 +141,7 @@ class SliceSession:
         self._wait_until_connected()
         stopped = self._pause()
         while self._connected() != self._processes:
-            # One of them has ended, so it did not belong to a client.
+            # One of these processes has ended, so it did not belong to a client.
             self._running.resume()
             self._wait_until_connected()
             stopped = self._pause()
@@ -149,7 +149,7 @@ class SliceSession:
         self._tasks = threads_of(self._running.pid), self._processes
 
     def run(self, seconds: float) -> None:
-        """Continue for one window, and until everything sent in it is answered."""
+        """Continue for one window, then wait until everything that was sent in it is answered."""
         self._places.begin(*self._tasks)
         begin = self._now()
         self._running.resume()
@@ -196,7 +196,7 @@ class SliceSession:
         return (time.monotonic_ns() + self._epoch_ns) // 1000
 
     def _wait_until_connected(self) -> None:
-        """Wait until all clients are connected, and have been for as long as the first load takes."""
+        """Wait until all clients are connected, and then for as long as the first load takes."""
         clients = self._load.workload.clients
         changed = time.monotonic()
         self._processes = []
@@ -218,7 +218,7 @@ class SliceSession:
             time.sleep(_FIRST_LOAD_S if len(found) == clients else _CONNECT_POLL_S)
 
     def _connected(self) -> list[int]:
-        """Return the server processes of the clients; sessions that they open themselves come later."""
+        """Return the server processes of the clients, without sessions that these open later."""
         # pgbench closes a first connection of its own before it opens its logs and connects its clients. On a busy host
         # the server process of that connection may linger, but it executes nothing.
         if self._logs_seen is None:
@@ -230,7 +230,7 @@ class SliceSession:
         return found[: self._load.workload.clients]
 
     def _pause(self) -> int:
-        """Stop pgbench and return when it had stopped: the latest end of what its clients sent."""
+        """Stop pgbench and return the time at which it had stopped: its clients sent nothing later."""
         try:
             self._running.stop()
         except ProgramEndedError:
@@ -238,7 +238,7 @@ class SliceSession:
         return self._now()
 
     def _drained(self, stopped: int) -> SliceEnd:
-        """Wait until the sessions of clients that have stopped have finished."""
+        """Wait until the sessions of the stopped clients have finished their statements."""
         with failing_the_trial():
             found = self._watch.finished(self._processes, stopped / 1e6, self._load.longest_s)
         if found is None:
@@ -248,13 +248,13 @@ class SliceSession:
         if len(found) != self._load.workload.clients:
             self._fail_clients("a session of pgbench's clients has ended")
         self._time_was_lost = self._time_was_lost or any(one.was_stopped for one in found)
-        # The same clock of the same host, unless it is set in the meantime.
+        # Both use the same clock of the same host, unless it is set in the meantime.
         now = self._now()
         sessions = ((round(1e6 * one.began), min(max(stopped, round(1e6 * one.finished)), now)) for one in found)
         return SliceEnd(stopped=stopped, sessions=tuple(sessions))
 
     def _fail_clients(self, problem: str) -> NoReturn:
-        # pgbench continues as long as one client does; this signal lets the clients finish and ends it.
+        # pgbench continues as long as one client does; this signal lets the clients finish and ends pgbench.
         finished = self._running.finish(signal.SIGALRM, self._load.longest_s)
         check_end(finished, self._load.longest_s)
         raise TrialFailedError(f"{problem}\n{output_of(finished)}")
@@ -294,7 +294,7 @@ class SliceSession:
     def _counters_of_a_window(
         self, finished: Finished, windows: Sequence[Window], transactions: int
     ) -> Mapping[str, float]:
-        """Return the usage of host and pgbench in equal parts for all windows; single windows are never examined."""
+        """Return the usage of host and pgbench, divided equally among all windows; none is examined alone."""
         share = sum(window.transactions for window in windows) / transactions if transactions else 0.0
         client = {"client_cpu_s": share * finished.cpu_s, "client_cpu_user_s": share * finished.cpu_user_s}
         return {name: value / len(windows) for name, value in {**self._host, **client}.items()}

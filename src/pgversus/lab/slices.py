@@ -54,7 +54,7 @@ class SliceRunner(ShortWindowRunner):
         return windows
 
     def abandon(self) -> None:
-        """End open sessions and those of pgversus."""
+        """End open sessions of pgbench, and those of pgversus."""
         for session in self._sessions.values():
             session.kill()
         self._sessions.clear()
@@ -70,7 +70,7 @@ class SliceRunner(ShortWindowRunner):
         return gauges
 
     def _own_growth(self, arm: int) -> Mapping[str, float]:
-        """Return the growth from reading and watching together."""
+        """Return the growth caused by reading counters and watching sessions together."""
         growth = dict(super()._own_growth(arm))
         for name, seconds in self._watching.get(arm, {}).items():
             growth[name] = growth.get(name, 0.0) + seconds

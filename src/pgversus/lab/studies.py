@@ -1,4 +1,4 @@
-"""Study files on disk: a path, or the name of a bundled study; and where their results are stored."""
+"""Study files on disk, by path or by the name of a bundled study, and the folders of their results."""
 
 import errno
 import hashlib
@@ -31,7 +31,7 @@ _PIECE_BYTES = 1_000_000
 _MOST_BYTES_OF_A_STUDY_FILE = 10_000_000
 _STUDY_FILE_TOO_LARGE = f"a study file of more than {size(_MOST_BYTES_OF_A_STUDY_FILE)}"
 _MOST_BYTES, _MOST_BYTES_IF_TRUSTED = 20_000_000, 1_000_000_000
-"""All files that a study names. They are searched for access to the host, which takes a second for 2 MB."""
+"""Limits on the total size of the files that a study names. Searching 2 MB for access to the host takes a second."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ def _read_at_most(file: Path, most: int, problem: str) -> bytes:
     """Return the content of a file; raise OSError with this problem if it is larger, before all of it is in memory."""
     content = bytearray()
     with file.open("rb") as stream:
-        # In pieces: read() sets aside as much memory as it may return.
+        # In pieces: read() allocates as much memory as it may return.
         while len(content) <= most and (piece := stream.read(_PIECE_BYTES)):
             content += piece
     if len(content) > most:
@@ -90,7 +90,7 @@ class StudyFiles:
         self.outside: list[str] = []
         """Files outside of the folder, as the study names them."""
         self.dumps: dict[tuple[str, str | None], Dump] = {}
-        """By path, as the study names it, and database; with an empty hash for what was not read."""
+        """By path, as the study names it, and database; the hash of an unread one is empty."""
 
     def read(self, path: str) -> tuple[str, bytes | None]:
         """Return absolute path and content of a file that the study names; raise OSError if it cannot be read.
@@ -135,7 +135,7 @@ class StudyFiles:
         return None in self.contents.values() or any(not dump.sha256 for dump in self.dumps.values())
 
     def _target(self, path: str) -> Path | None:
-        """Return where a path leads; None if it must not be read, OSError for a path that leads nowhere."""
+        """Return the target of a path; None if it must not be read. Raise OSError for a path that leads nowhere."""
         try:
             target = (self._folder / path).resolve()
             is_outside = not target.is_relative_to(self._folder.resolve())
@@ -150,7 +150,7 @@ class StudyFiles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedStudy:
-    """A study that was read, and what is needed to run it."""
+    """A study that was read, with the information that is needed to run it."""
 
     study: Study
     results: Path
@@ -173,7 +173,7 @@ def bundled_names() -> list[str]:
 
 
 def find_study(text: str) -> StudyPath:
-    """Return the study file with this path or name; raise StudyError with the nearest names if there is none."""
+    """Return the study file with this path or name; raise StudyError with the nearest names if it is unknown."""
     path = Path(text)
     try:
         if path.is_dir():
@@ -196,7 +196,7 @@ def _name_of(file: Path) -> str:
 
 
 def find_bundled(name: str) -> Path:
-    """Return the folder of a bundled study; raise StudyError with the nearest names if there is none."""
+    """Return the folder of a bundled study; raise StudyError with the nearest names if it is unknown."""
     if name in bundled_names():
         return library() / name
     near = get_close_matches(name, bundled_names(), n=3, cutoff=0.4)
@@ -222,7 +222,7 @@ def open_study(
 ) -> OpenedStudy:
     """Read a study and find the folder of its results; raise StudyError or StudyFileError if it is invalid.
 
-    Nothing that it requests is done. lab/consent.py decides whether it may be run.
+    This carries out none of its requests; lab/consent.py decides whether it may be run.
 
     seed: overrides the file's. If neither is given, the seed of existing results is used, or else a random one.
     restarts: ignore existing results. reads_outside: whether to read files outside of the folder of the study file.
@@ -286,7 +286,7 @@ def _no_file(path: str, found: str) -> StudyError:
 
 
 def seed_of(folder: Path) -> int | None:
-    """Return the seed of the results in this folder; None if there are no readable ones."""
+    """Return the seed of the results in this folder; None if they cannot be read."""
     try:
         return read_seed(folder) if holds_results(folder) else None
     except (StoreError, OSError):

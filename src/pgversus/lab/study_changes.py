@@ -1,4 +1,4 @@
-"""Changes between the study of earlier results and the current one, in words."""
+"""Changes between the study of earlier results and the current one, as text."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ _MAY_CHANGE = re.compile(r"budget_s|dataset\.((setup_files|prepare)\.\d+|restore
 _IMPLIED = re.compile(
     r"(.*\.)?length|window_kind|window_is_given|slice_s|rounds_are_given|rounds_per_session|warm_up_is_given"
 )
-# The names of study files and options, if they differ from those in the code.
+# The names in study files and options, if they differ from those in the code.
 _WORDS = {
     "window_s": "window in s",
     "window_transactions": "window in tx",

@@ -1,4 +1,4 @@
-"""A study on the host that measures it: builds, data and servers, for it and for the studies that follow from it."""
+"""Builds, data and servers of a study and of the studies that follow from it, on the host that measures them."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,7 +34,7 @@ from pgversus.study.study import Study, StudyKind
 from pgversus.text.units import percent
 
 _BUSY = 0.25
-# Share of CPU time used by other programs from which a host is reported as busy.
+# Share of CPU time used by other programs above which a host is reported as busy.
 
 
 class Capture(StrEnum):
@@ -42,21 +42,21 @@ class Capture(StrEnum):
 
     NONE = "none"
     PLANS = "plans"
-    """With the settings that restore the old ones."""
+    """Plans, with the settings that restore the old ones."""
     COUNTERFACTUAL = "counterfactual"
-    """Those of an attribution, which must be the old ones."""
+    """Plans of an attribution, which must be the old ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measuring:
-    """A study to be measured: that of the run, or one that follows from its results."""
+    """A study to be measured: the one of the run, or one that follows from its results."""
 
     study: Study
     capture: Capture = Capture.NONE
     others: Callable[[int], Sequence[CapturedStatement]] | None = None
     """Returns the other statements of an application on the arm with an index."""
     log_prefix: str = ""
-    """Of its servers' logs: arms of another study have different servers."""
+    """Prefix of its servers' logs: arms of another study have different servers."""
     kept_logs: Path | None = None
     """Directory for transaction logs; None to discard them."""
 
@@ -67,22 +67,22 @@ class ExternalData:
 
     loaded: frozenset[ServerName] = frozenset()
     changed: frozenset[ServerName] = frozenset()
-    """Of these, those whose data the loads of the study have changed since, or may have."""
+    """Servers whose data the loads of the study have changed since then, or may have changed."""
     note_loaded: Callable[[RunningServer], None] = lambda _: None
     """Called with each external server as soon as it holds the study's data."""
 
 
 class Ledger(Protocol):
-    """The record of what the hosts of a fleet may measure, and the only truth about it."""
+    """The authoritative record of the blocks that the hosts of a fleet may measure."""
 
     def grant_lease(self, context: int, block: int, host: str) -> Lease:
-        """Record that a host may measure a block, before it is told; earlier leases of the block have ended."""
+        """Record that a host may measure a block, before its task is sent; earlier leases of the block have ended."""
 
     def end_lease(self, lease: Lease, outcome: Outcome) -> None:
         """Record how a lease ended."""
 
     def keep_unused(self, lease: Lease, block: Block) -> None:
-        """Store what was measured and does not count."""
+        """Store a measured block that does not count."""
 
 
 class MeasurableStudy(Protocol):
@@ -91,10 +91,10 @@ class MeasurableStudy(Protocol):
     study: Study
     """With the values and settings that its servers and data allow."""
     facts: Mapping[str, Any]
-    """Of the hosts, their pgbench and their builds, as they are stored."""
+    """Facts about the host, its pgbench and its builds, as they are stored."""
 
     def hosts(self, measuring: Measuring, external: ExternalData, ledger: Ledger, stack: ExitStack) -> Hosts:
-        """Return the hosts that measure a study. stack: stops all that is running at its end."""
+        """Return the hosts that measure a study. stack: stops everything that is running at its end."""
 
     def keep_server_logs(self, results: Path) -> None:
         """Append the logs of all servers to the results."""
@@ -102,7 +102,7 @@ class MeasurableStudy(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostOptions:
-    """The user's choices that matter on the host that measures."""
+    """The user's options for the host that measures."""
 
     user: ServerUser
     client: Client
@@ -113,7 +113,7 @@ class HostOptions:
 
 
 class StudyHost:
-    """A study on this host. It is a MeasurableStudy that this host alone measures."""
+    """A MeasurableStudy that this host alone measures."""
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class StudyHost:
         options: HostOptions,
         progress: Progress,
     ) -> None:
-        """snapshots: loaded already, None if there are none."""
+        """snapshots: already loaded; None if they are to be loaded."""
         self.study = study
         self.facts = facts
         self._resources = resources
@@ -179,8 +179,8 @@ def open_study_host(
 ) -> Iterator[StudyHost]:
     """Fetch or build the servers of a study; everything started is stopped and removed on exit.
 
-    before: facts of the results in the folder `results`, measured on the same host with the same pgbench; None if there
-    are none.
+    before: facts of the results in the folder `results`, measured on the same host with the same pgbench; None for a
+    new study.
     PgversusError of any kind if the study cannot be measured here.
     """
     other_load = OtherLoad.now()
@@ -200,7 +200,7 @@ def open_study_host(
 
 
 def _say_if_busy(others_share: float, progress: Progress) -> None:
-    """Say so before anything is measured if others keep the host too busy; the user decides whether to continue."""
+    """Warn before anything is measured if other programs keep the host busy; the user decides whether to continue."""
     if others_share > _BUSY:
         progress.say(
             f"warning: this host is busy: other programs or guests use {percent(others_share)} of its CPU time. "
@@ -209,7 +209,7 @@ def _say_if_busy(others_share: float, progress: Progress) -> None:
 
 
 def _check_client(study: Study, client: Client) -> None:
-    """An external server may require more than the client supports, or reject the user that it runs as."""
+    """Check that the client supports the encryption that external servers require, and that they accept its user."""
     arms = [arm for context in study.contexts for arm in context.comparison.arms]
     with_files = {arm.server for arm in arms if arm.dataset.setup_files}
     for server in study.servers:

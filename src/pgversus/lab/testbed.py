@@ -77,13 +77,13 @@ class PostgresTestbed:
         self._sets: dict[tuple[_ArmKey, ...], ServerSet] = {}
         self._scripts: dict[PgbenchWorkload, _ScriptFiles] = {}
         self._ready: dict[int, _Ready] = {}
-        # Registered before any server is, so that it runs after they are stopped.
+        # Registered before any server is, so that it runs after all servers are stopped.
         stack.callback(self._forget_copies)
 
     def prepare(self, context: Context, known: Preparation | None) -> Preparation:
         """Load missing data and try the load; raise PgversusError if the context cannot be measured.
 
-        HostError if this host failed: the context may be tried again.
+        Raises HostError if this host failed; the context may then be tried again.
         """
         with failures_of_the_host(self._directory.root):
             return self._prepare(context, known)
@@ -103,7 +103,7 @@ class PostgresTestbed:
 
     @contextmanager
     def preparing(self) -> Iterator[None]:
-        """Stop what first loads inside have left running for each other."""
+        """At the end, stop the servers that first loads in the body have left running for each other."""
         try:
             yield
         finally:
@@ -127,7 +127,7 @@ class PostgresTestbed:
         return failures_of_arm(self._ready[context.number].servers.servers[arm], self._directory.root, self._progress)
 
     def begin_part(self, contexts: Sequence[Context]) -> None:
-        """Remove the data that none of these contexts need, and as much of the cache as they need disk space."""
+        """Remove data that none of these contexts needs, and enough of the cache to make room for their data."""
         self._forget_copies()
         self._sets.clear()
         self._ready.clear()
@@ -285,7 +285,7 @@ def can_share_start(one: Context, other: Context, writing: Container[int]) -> bo
 
 
 def _server_key(context: Context) -> tuple[_ArmKey, ...]:
-    """Return what contexts with the same servers have in common."""
+    """Return a key that is equal for contexts with the same servers."""
     arms = context.comparison.arms
     return tuple((arm.server, arm.dataset, arm.settings, arm.workload.runs_once) for arm in arms)
 
@@ -301,7 +301,7 @@ def check_context(context: Context) -> None:
 
 
 def _check_external_servers(context: Context) -> None:
-    """Refuse what needs a restart or a new database: external servers have neither."""
+    """Raise StudyError for contexts that external servers cannot run, such as those that need a new database."""
     arms = [arm.label for arm in context.comparison.arms if isinstance(arm.server, RunningServer)]
     if arms and context.comparison.workload.runs_once:
         raise StudyError(

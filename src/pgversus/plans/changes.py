@@ -97,7 +97,7 @@ class Change:
 
     kind: ChangeKind
     node: str
-    """The node as EXPLAIN writes it; that of the contender's plan if it is in both."""
+    """The node as EXPLAIN prints it, in the contender's plan if it is in both."""
     was: str | float | None = None
     now: str | float | None = None
     name: str = ""
@@ -234,8 +234,8 @@ _PARAMETER = re.compile(r"\$(\d{1,5})\b")
 def generic_changes(baseline: Plan, contender: Plan, parameters: int) -> Iterator[Change]:
     """Yield the change if only one of the plans is generic.
 
-    parameters: number of parameters of the prepared statement. Their values are in a custom plan, `$1` and so on in a
-    generic one. Up to 16 EXPLAIN also writes `$1` for the result of an InitPlan, so a plan with one is left out.
+    parameters: number of parameters of the prepared statement. A custom plan contains their values, a generic plan `$1`
+    and so on. Up to 16, EXPLAIN also prints `$1` for the result of an InitPlan, so a plan with an InitPlan is left out.
     """
     if any(node.scope.startswith(INIT_PLAN) for plan in (baseline, contender) for node in plan.nodes):
         return
@@ -302,7 +302,7 @@ def _conditions(baseline: Plan, contender: Plan, matching: NodeMatching) -> Iter
 
 
 def _subject(node: PlanNode) -> str:
-    """Return the relation that a node reads, which stays the same if the operator changes, or the operator."""
+    """Return the relation that a node reads, which does not change with the operator; without one, the operator."""
     return node.target or node.text
 
 

@@ -48,7 +48,7 @@ class TimeSplit:
     """The increase in execution time, in three parts."""
 
     changed: TimeChange
-    """Nodes in only one plan, with different operators, conditions or keys, or that executed differently."""
+    """Nodes in only one plan, and nodes whose operators, conditions, keys or execution differ."""
     unchanged: TimeChange
     unexplained: TimeChange
     """Outside all nodes: start and end, triggers, timing overhead."""

@@ -136,7 +136,7 @@ def read_plans(text: str, where: str) -> list[Plan]:
     documents = list(_documents(text, where))
     entries = [entry for document in documents for entry in _entries(document, where)]
     if may_hold_secrets(text):
-        # Here, because all plans that are shown or compared pass through here.
+        # Secrets are removed here, because all plans that are shown or compared pass through here.
         entries = _without_secrets(entries, where)
     if not entries:
         raise _no_plan(where, "no plan")

@@ -53,7 +53,7 @@ def split_outside(text: str, word: str) -> list[str]:
 
 
 def split_inside(text: str, word: str) -> list[str]:
-    """Split at `word` like `split_outside`, and split parts that are parenthesised as a whole again."""
+    """Split at `word` like `split_outside`, and split parts that are parenthesized as a whole again."""
     brackets = _Brackets(text, word)
     parts = []
     left = [(0, len(text), brackets.places.get(_NOWHERE, []))]
@@ -92,7 +92,7 @@ class _Brackets:
 
 
 def _inside(text: str, begin: int, end: int, ends: Mapping[int, int]) -> tuple[int, int, int]:
-    """Return the bounds of a part without enclosing parentheses and white space, and the innermost of the former."""
+    """Return the bounds of a part without enclosing parentheses and white space, and its innermost parenthesis."""
     bracket = _NOWHERE
     while True:
         while begin < end and text[begin].isspace():
@@ -208,7 +208,7 @@ def _own_names(aliases: Iterable[tuple[str, str | None, bool]]) -> Mapping[str, 
     for alias, relation, is_generated in all_names:
         if not is_generated or alias in own:
             continue
-        # The counter continues, because names that were taken remain so.
+        # The counter continues, because names that were taken remain taken.
         following = numbers.setdefault(relation, count(1))
         name = next(name for number in following if (name := f"{relation}_{number}") not in taken)
         taken.add(name)

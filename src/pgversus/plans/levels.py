@@ -1,4 +1,4 @@
-"""The level at which two plans differ, and three fingerprints of a plan: shape, logic and behaviour."""
+"""The level at which two plans differ, and three fingerprints of a plan: shape, logic and behavior."""
 
 import hashlib
 import operator
@@ -26,9 +26,9 @@ class PlanLevel(StrEnum):
     CONDITIONS = "conditions"
     """The same operators on the same relations, with different conditions or keys."""
     BEHAVIOUR = "behaviour"
-    """The same plan with different behaviour: spills, sort method, number of batches."""
+    """The same plan with different behavior: spills, sort method, number of batches."""
     WORK = "work"
-    """The same plan and behaviour, with different numbers of rows, loops, or blocks."""
+    """The same plan and behavior, with different numbers of rows, loops, or blocks."""
     IDENTICAL = "identical"
 
 
@@ -41,8 +41,8 @@ class Fingerprints:
     logic: str
     """The shape with conditions and keys, but without the tests of subplans, which majors up to 16 do not print."""
     behaviour: str | None
-    """The logic with behaviour; None for a plan that was not executed. It depends on what a major reports, so plans are
-    compared by facts instead."""
+    """The logic with behavior; None for a plan that was not executed. It depends on the facts that a major reports, so
+    plans are compared by single facts instead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +72,7 @@ def comparable(plan: Plan) -> ComparablePlan:
 
 
 def in_common_form(one: Plan, other: Plan) -> tuple[Plan, Plan]:
-    """Return two plans without what only one of them prints: tests of subplans (since 17), schemas (VERBOSE)."""
+    """Return two plans without parts that only one of them prints: tests of subplans (since 17), schemas (VERBOSE)."""
     plans = one, other
     if not all(_prints_tests(plan) for plan in plans):
         plans = _without_tests(one), _without_tests(other)
@@ -82,7 +82,7 @@ def in_common_form(one: Plan, other: Plan) -> tuple[Plan, Plan]:
 
 
 def fingerprints(plan: Plan, ready: ComparablePlan | None = None) -> Fingerprints:
-    """Return the fingerprints of a plan. ready: its common form with another plan, which is often the one needed."""
+    """Return the fingerprints of a plan. ready: the plan in its common form with another, used if it fits."""
     common = _without_schemas(_without_tests(plan))
     one = ready if ready is not None and ready.plan is common else comparable(common)
     went = [f"{logic} {sorted(facts.items())}" for logic, facts in zip(one.logics, one.facts, strict=True)]
@@ -172,7 +172,7 @@ def _without_sorts(plan: Plan) -> list[tuple[int, str, str]]:
 
 def _facts(plan: Plan, mine: Sequence[OwnWork]) -> list[dict[str, Fact]]:
     found: list[dict[str, Fact]] = []
-    # Files of an InitPlan count at whichever node runs it first, so those of all others are not known.
+    # Temporary files of an InitPlan count at whichever node runs it first, so the files of other nodes are unknown.
     init_plans = {
         node.scope for node in plan.nodes if node.scope.startswith(INIT_PLAN) and (node.measured.temp_blocks or 0) > 0
     }

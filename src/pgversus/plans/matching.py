@@ -1,7 +1,7 @@
 """Matches the nodes of two plans by the relations that they read, and by the nodes below them.
 
-Tree edit distance is not suitable: what matters is where each relation went, and a relation that moved from a subplan
-to a join has moved across the whole tree.
+Tree edit distance is not suitable: a match must show where each relation went, and a relation that moved from a
+subplan to a join has moved across the whole tree.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -150,7 +150,7 @@ def _pair_alike(one: _Side, other: _Side) -> None:
         candidates = [(place, there) for place in left for there in left_there]
     ranked = []
     for place, there in candidates:
-        # Any other pair would be called a change of one node into another.
+        # Any other pair would be reported as a change of one node into another.
         if own_logic(one.nodes[place]) != own_logic(other.nodes[there]):
             continue
         mine, theirs = one.below[place], other.below[there]

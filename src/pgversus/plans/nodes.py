@@ -127,7 +127,7 @@ _FACTS = (
     "Subplans Removed",
 )
 _CHOICES = ("Cache Mode", "Workers Planned")
-# The planner's, like keys.
+# Choices of the planner, like keys.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,9 +144,9 @@ class RawNode:
     is_alias_generated: bool
     """Whether PostgreSQL numbered the alias: `t_1`."""
     is_lone_member: bool
-    """Whether it is below a member of an Append, and alone in reading its relation.
+    """Whether it is below a member of an Append, and the only node that reads its relation.
 
-    Its alias is not of the statement: majors up to 12 show a partition p1 of p as `p1`, later ones as `p1 p_1`.
+    Its alias is not from the statement: majors up to 12 show a partition p1 of p as `p1`, later ones as `p1 p_1`.
     """
 
 
@@ -204,7 +204,7 @@ def _in_order(root: Mapping[str, Any], subplans: SubplanNames) -> list[RawNode]:
 def _is_generated(raw: Mapping[str, Any], aliases: Collection[str], *, is_member: bool) -> bool:
     """Return whether PostgreSQL numbered the alias of a node: `t_1` next to `t`, or for a partition of `t`.
 
-    A statement may use such an alias itself. aliases: of the whole plan. is_member: below a member of an Append.
+    A statement may use such an alias itself. aliases: all in the plan. is_member: it is below a member of an Append.
     """
     relation, match = _relation(raw), _NUMBERED.fullmatch(str(raw.get("Alias", "")))
     if relation is None or match is None or match[0] == relation:
@@ -268,7 +268,7 @@ def _relation(raw: Mapping[str, Any]) -> str | None:
 
 def _schema(raw: Mapping[str, Any]) -> str:
     name = str(raw.get("Schema", ""))
-    # Numbered by session.
+    # Temporary schemas are numbered by session.
     return _TEMPORARY if name.startswith(_TEMPORARY) else name
 
 

@@ -29,7 +29,7 @@ def operator_changes(baseline: Plan, contender: Plan, matching: NodeMatching) ->
 
 
 def _moved_scopes(baseline: Plan, contender: Plan, matching: NodeMatching) -> Iterator[Change]:
-    """Yield relations that moved between a subplan and the main plan, once per subplan; and subplans of other kinds.
+    """Yield relations that moved between a subplan and the main plan, once per subplan, and subplans of changed kind.
 
     The other plan must have fewer subplans of this kind: otherwise the table is read there for another reason.
     """
@@ -166,7 +166,7 @@ def _relations(plan: Plan) -> set[str] | None:
 
 
 def _is_hash(*nodes: PlanNode) -> bool:
-    """Return whether all nodes are Hash nodes, which changes of their joins cover."""
+    """Return whether all nodes are Hash nodes, which are reported with changes of their joins."""
     return all(node.op.endswith(_FOLLOWS_ITS_JOIN) for node in nodes)
 
 

@@ -1,4 +1,4 @@
-"""Whether an index replaces a sort: claimed only if its keys and the nodes above it prove it."""
+"""Whether an index replaces a sort: reported only if its keys and the nodes above its scan prove it."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -17,10 +17,10 @@ _NEED_ORDER = ("Limit", "Merge", "Unique", "WindowAgg")
 def index_for_order(baseline: Plan, contender: Plan, there: Mapping[int, int], sort: int) -> str | None:
     """Return the index from which the contender gets the order that a removed sort gave; None if that is not proven.
 
-    there: positions in the contender's plan by those in the baseline's. sort: position of the removed sort.
+    there: positions in the contender's plan by positions in the baseline's. sort: position of the removed sort.
 
-    The contender must read the index in order, where the node above the sort, or the client, needs that order; no node
-    between them may change it; and the keys of the index must begin with those of the sort, or of the groups.
+    For a proof, the contender must read the index in order, and the node above the sort, or the client, must need that
+    order. No node between them may change it. The index keys must begin with the keys of the sort or of the groups.
     """
     above = baseline.nodes[sort].parent
     if above is not None and above not in there:
@@ -39,7 +39,7 @@ def index_for_order(baseline: Plan, contender: Plan, there: Mapping[int, int], s
 
 
 def _scan_below(plan: Plan, top: int | None, reads: set[int]) -> int | None:
-    """Return the position of the ordered scan whose rows reach `top` in order; None if there is none.
+    """Return the position of the ordered scan whose rows reach `top` in order; None without one.
 
     top: None for the client. reads: positions of the nodes that were below the sort.
     """
@@ -89,7 +89,7 @@ def _parts_of_key(key: str) -> tuple[str, str]:
 
 
 def _key(text: str) -> str:
-    """Return a sort key as an index has it: without the table of a plain column."""
+    """Return a sort key in the form of an index key: without the table of a plain column."""
     expression, direction = _parts_of_key(text)
     return f"{column_name(expression)}{direction}"
 

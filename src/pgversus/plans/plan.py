@@ -43,12 +43,12 @@ class NodeMeasurement:
     loops: float | None = None
     """Number of executions; 0 if never executed."""
     rows: float | None = None
-    """Over all loops. Up to 17 EXPLAIN rounds the rows of each loop; `rounding` is the maximum error."""
+    """Rows returned over all loops. Up to 17 EXPLAIN rounds the rows of each loop; `rounding` is the maximum error."""
     rounding: float = 0.0
     rows_removed: float | None = None
     """Rows read and discarded by a condition, over all loops."""
     rounding_of_removed: float = 0.0
-    """Its maximum error: every major rounds these to whole numbers for each loop."""
+    """Maximum error of `rows_removed`: every major rounds it to a whole number for each loop."""
     time_s: float | None = None
     """Time measured by EXPLAIN ANALYZE, over all loops of all processes."""
     blocks: float | None = None
@@ -78,10 +78,10 @@ class PlanNode:
     relation: str | None
     """The table, CTE or function that the node reads."""
     schema: str
-    """Of the relation; empty without VERBOSE."""
+    """Schema of the relation; empty without VERBOSE."""
     alias: str | None
     given_alias: str | None
-    """The same without the number that PostgreSQL adds to repeated ones (t_1)."""
+    """The alias without the number that PostgreSQL adds to repeated aliases (t_1)."""
     indexes: str
     """The index that the node reads, or a combination of several: `BitmapOr(a_idx, b_idx)`."""
     detail: str
@@ -91,7 +91,7 @@ class PlanNode:
     keys: Mapping[str, tuple[str, ...]]
     """Keys by heading (Sort Key, Group Key, ...), in order, and other choices of the planner (Workers Planned)."""
     facts: Mapping[str, Fact]
-    """Behaviour: sort method, batches, spills. Facts that a major does not report are missing."""
+    """Behavior: sort method, batches, spills. Facts that a major does not report are missing."""
     measured: NodeMeasurement
     estimated_rows: float
     """Rows per loop, estimated by the planner."""
@@ -173,7 +173,7 @@ class Plan:
     def read_to_the_end(self) -> list[bool]:
         """Return for each node whether it surely returned all of its rows, so that its estimate can be judged.
 
-        A Limit, a Merge Join, a semi-join or the user of a subplan may stop before.
+        A Limit, a Merge Join, a semi-join or the user of a subplan may stop earlier.
         """
         found: list[bool] = []
         for node in self.nodes:
@@ -197,7 +197,7 @@ class Plan:
             return False
         if node.role == "Inner":
             return above.stops_early
-        # With no rows on the inner side, a join may not read its outer side.
+        # If the inner side has no rows, a join may leave its outer side unread.
         inner = (self.nodes[child] for child in above.children if self.nodes[child].role == "Inner")
         return any(not other.measured.rows for other in inner)
 
@@ -261,10 +261,11 @@ class OwnWork:
 def own(plan: Plan) -> list[OwnWork]:
     """Return the own work of each node, in the order of the plan.
 
-    The work of a CTE is subtracted from the nodes that scan it, because these run it, and not from the node under which
-    it is printed; first from the node with the largest amount, which has run most of it. The work of an InitPlan is
-    subtracted from the first node that uses its result. The times of nodes below a Gather are parts of the Gather's
-    time, since their processes run at once. Results are not negative: clocks that are read for each row do not add up.
+    The work of a CTE is subtracted from the nodes that scan it, because they run it, not from the node under which it
+    is printed. It is subtracted first from the node with the largest amount, which has run most of it. The work of an
+    InitPlan is subtracted from the first node that uses its result. The times of nodes below a Gather are parts of the
+    Gather's time, since their processes run at once. A negative result becomes 0: times measured for each row do not
+    add up exactly.
     """
     runners = _runners(plan)
     seconds = _in_wall_time(plan, _left(plan, [node.measured.time_s for node in plan.nodes], runners))
@@ -273,7 +274,7 @@ def own(plan: Plan) -> list[OwnWork]:
 
 
 def _left(plan: Plan, whole: Sequence[float | None], runners: Mapping[int, Sequence[int]]) -> list[float | None]:
-    """Return the amounts of each node without contained amounts. runners: of the top nodes of CTEs and InitPlans."""
+    """Return the amount of each node without the nodes that it contains. runners: the result of _runners()."""
     left = list(whole)
     for place, amount in enumerate(whole):
         parent = plan.nodes[place].parent
@@ -326,7 +327,7 @@ def _uses_of_init_plans(plan: Plan) -> dict[str, list[int]]:
 
 
 def _in_wall_time(plan: Plan, seconds: Sequence[float | None]) -> list[float | None]:
-    """Return the own times of nodes with those below each Gather scaled down to its whole time."""
+    """Return the own times of nodes; the times below each Gather are scaled down to its total time."""
     found = list(seconds)
     in_workers = plan.in_workers()
     for place, node in enumerate(plan.nodes):

@@ -95,7 +95,7 @@ class ReturnedRows:
     def uncertainties(self, volatile: Collection[FunctionName], rows: int) -> tuple[Uncertainty, ...]:
         """Return why the same data may give different rows; empty if no reason is known.
 
-        volatile: the volatile ones among the functions. rows: the number of rows that the statement returned.
+        volatile: those of `functions` that are volatile. rows: the number of rows that the statement returned.
         """
         names = sorted(f"{schema}.{name}()" if schema else f"{name}()" for schema, name in volatile)
         return (
@@ -256,7 +256,7 @@ def _below(node: Raw) -> list[Raw]:
 
 
 def _multiplying(join: Raw) -> list[Raw]:
-    """Return the sides of a join of which several rows may match one row of the other side."""
+    """Return the sides of a join from which several rows may match one row of the other side."""
     kind = join.get("Join Type")
     is_single = kind in ("Semi", "Anti") or (kind in ("Inner", "Left") and join.get("Inner Unique") is True)
     return [one for one in _below(join) if not (is_single and one["Parent Relationship"] == "Inner")]

@@ -190,7 +190,7 @@ def headline(found: PlanDifference) -> str:
 
 
 def sentences(found: PlanDifference) -> list[str]:
-    """Return a sentence per change, in order; of many that differ only in digits the first ones and a count."""
+    """Return a sentence per change, in order; if many differ only in digits, the first ones and a count."""
     alike: dict[tuple[str, str], list[str]] = {}
     for change in found.changes:
         text = sentence(change)

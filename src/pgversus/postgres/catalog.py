@@ -1,4 +1,4 @@
-"""The queries that pgversus sends to a server, each a named function; a long one has a commented file in sql/.
+"""The queries that pgversus sends to a server, each a named function. Long queries are commented files in sql/.
 
 There is no general query function: every query is listed here.
 """
@@ -197,7 +197,7 @@ def database_bytes(connection: Connection) -> int:
 
 
 def databases(connection: Connection) -> list[str]:
-    """Return the names of the databases that are no templates and accept connections, sorted."""
+    """Return the names of the databases that are not templates and accept connections, sorted."""
     rows = connection.execute(
         "SELECT datname FROM pg_database WHERE datallowconn AND NOT datistemplate ORDER BY datname"
     )
@@ -273,7 +273,7 @@ def rows_of(connection: Connection, query: str) -> list[tuple[Any, ...]]:
 def statement_counters(connection: Connection) -> list[dict[str, Any]] | None:
     """Return the rows of pg_stat_statements for this database, by name of column; None without the extension.
 
-    The columns differ between versions. ServerError inside of `asking` if its library is not preloaded.
+    The columns differ between versions. ServerError inside `asking` if its library is not preloaded.
     """
     place = connection.execute(sql_text("statement_counters_schema")).fetchone()
     if place is None:
@@ -308,7 +308,7 @@ def analyze_fully(connection: Connection) -> None:
 def remove_statistics(connection: Connection, *, only_extended: bool) -> None:
     """Remove the planner's statistics on tables of users, as if they had never been analyzed.
 
-    only_extended: remove those of CREATE STATISTICS only.
+    only_extended: remove only extended statistics (CREATE STATISTICS).
     """
     connection.execute("DELETE FROM pg_statistic_ext_data")
     if not only_extended:

@@ -52,19 +52,20 @@ class Client:
 
     @property
     def pg_dump(self) -> Path:
-        """Its pg_dump, which is beside psql."""
+        """The pg_dump in the same directory as psql."""
         return self.psql.with_name("pg_dump")
 
     @property
     def pg_restore(self) -> Path:
-        """Its pg_restore, which is beside psql."""
+        """The pg_restore in the same directory as psql."""
         return self.psql.with_name("pg_restore")
 
     def environment(self, target: Target) -> dict[str, str]:
         """Return the environment in which its programs connect to a server.
 
-        A different user cannot read the files of the invoking user (~/.pgpass, ~/.postgresql). It is given the password
-        found there and uses its own files for everything else. ServerError if looking up that password fails.
+        A different user cannot read the files of the invoking user (~/.pgpass, ~/.postgresql). The environment then
+        contains the password found there; for everything else, the programs use the files of their own user.
+        ServerError if looking up that password fails.
         """
         environment = target.environment()
         if target.is_ours or self.user.is_self:
@@ -159,7 +160,7 @@ def program_environment(client: Client, target: Target, data_directory: Path | N
     """Return the environment of a program that connects to an arm's server.
 
     It holds libpq's variables, and the client's programs are first in PATH.
-    data_directory: that of a server on this host, passed as PGDATA.
+    data_directory: data directory of a server on this host, passed as PGDATA.
     """
     parameters = conninfo.conninfo_to_dict(target.conninfo)
     where = {variable: str(parameters[name]) for name, variable in _LIBPQ.items() if name in parameters}

@@ -17,10 +17,10 @@ INITDB_OPTIONS = (
     "--encoding=UTF8",
     "--locale=C",
     f"--username={SUPERUSER}",
-    # The socket is in a directory that only this user can enter; there is no other access.
+    # The socket, the only way to connect, is in a directory that only this user can enter.
     "--auth-local=trust",
     "--auth-host=reject",
-    # On by default in 18, off before. Set on everywhere, since only 18 has an option to disable checksums.
+    # On by default in 18, off before. Enabled everywhere, since only 18 has an option to disable checksums.
     "--data-checksums",
     # In MB: a build may be configured with a different size, which does not suit the settings for loading.
     "--wal-segsize=16",

@@ -4,9 +4,10 @@ A counter means the same in every version; it is omitted where a version counts 
 name (see the comments in `sql/counters/`). `study/counters.py` describes each name, `stats/counters.py` takes the
 differences.
 
-A reading is itself work and shows up in the next one. In an open session that has read once before, it is 2 commits,
-30 buffer hits and a row for each table of the database and its catalog (600 in an empty one), as measured by
-CounterSession.own_growth(). A new session adds some 1,000 buffer hits and as many rows, since it fills its caches.
+A reading is itself work and shows up in the next reading. In an open session that has read once before, a reading adds
+2 commits, 30 buffer hits and a row for each table of the database and its catalog (600 rows in an empty database), as
+measured by CounterSession.own_growth(). A new session adds some 1,000 buffer hits and as many rows, since it fills its
+caches.
 """
 
 import math
@@ -46,15 +47,15 @@ _MOVED_BY_READING = (
 )
 _READINGS_UNTIL_SETTLED = 4
 # The first reading fills the session's caches and reports late; each later difference is the work of one reading.
-# The smallest difference is used: autovacuum may have run meanwhile.
+# The smallest difference is used, because autovacuum may have run meanwhile.
 
 
 def read_counters(connection: Connection) -> dict[str, float]:
     """Return cumulative counters by name, in bytes, seconds and counts, as reported so far.
 
     They cover the current database if PostgreSQL counts by database, otherwise the whole cluster. Counters that this
-    version lacks, or that this role may not read, are omitted. connection: in no transaction. psycopg.Error if it is
-    lost.
+    version lacks, or that this role may not read, are omitted. connection: not in a transaction. psycopg.Error
+    if it is lost.
     """
     major = connection.info.server_version // 10000
     found: dict[str, float] = {}
@@ -96,9 +97,9 @@ class CounterSession:
             return read_settled_counters(self._connection) if settled else read_counters(self._connection)
 
     def own_growth(self) -> dict[str, float]:
-        """Return what one reading adds to the next, by counter. ServerError if the session is lost.
+        """Return the amount that one reading adds to the next, by counter. ServerError if the session is lost.
 
-        Before 15 this takes 4 s and up to 4 s more, since statistics are up to half a second late there.
+        Before 15 this takes 4 to 8 s, since statistics arrive up to half a second late.
         """
         _, *readings = [self.read(settled=True) for _ in range(_READINGS_UNTIL_SETTLED)]
         grown = [difference(before, after) for before, after in pairwise(readings)]

@@ -49,7 +49,7 @@ def explain(connection: Connection, statement: Statement, *, is_run: bool = True
 
 
 def index_keys(connection: Connection) -> dict[str, tuple[str, ...]]:
-    """Return the keys of each ordered index by its name, as in an ORDER BY; without names that several indexes have."""
+    """Return the keys of each ordered index by its name, as in an ORDER BY; ambiguous names are omitted."""
     return {name: tuple(keys) for name, keys in connection.execute(sql_text("index_keys"))}
 
 
@@ -98,7 +98,7 @@ def _returned_rows(connection: Connection, statement: str, columns: Sequence[str
 
 
 def _digest_query(statement: str, *, in_order: bool) -> str:
-    """Return the query for the number of rows, their hash in any order, and in order, with the position as the seed."""
+    """Return the query for the number of rows, a hash in any order, and a hash in order, seeded with the position."""
     ordered = "coalesce(sum(hashtextextended(numbered.text, numbered.place)::numeric), 0)" if in_order else "NULL"
     place = "row_number() OVER ()" if in_order else "NULL"
     return (

@@ -57,10 +57,10 @@ _NO_BEARING = re.compile(
     r"|(enable|disable)-(integer-datetimes|thread-safety|option-checking|nls|tap-tests|depend|debug|rpath|silent-rules))"
     r"(=|$)"
 )
-# Options of configure for file locations or optional interfaces, which do not affect speed. Where --enable-debug does,
-# CFLAGS differ too.
+# Options of configure for file locations or optional interfaces, which do not affect speed. If --enable-debug affects
+# it, CFLAGS differ too.
 _LONGEST_OPTIONS = 100_000
-# Length as an external server reports them: the time of shlex grows with its square.
+# Limit for text from an external server: the time of shlex grows with the square of the length.
 _NOT_REPORTED = "not reported"
 _UTF8 = re.compile(r"\.utf-?8\b", re.IGNORECASE)
 

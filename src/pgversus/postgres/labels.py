@@ -1,6 +1,6 @@
 """Display labels of servers: the user's own names, without secrets.
 
-A separate module, so that commands that connect to no server do not import psycopg.
+This is a separate module so that commands that do not connect to a server do not import psycopg.
 """
 
 import os

@@ -93,7 +93,7 @@ class LoadSessions:
             )
             for one in found
         ]
-        # When a waiting session stopped working is known only from polls, so these must remain frequent.
+        # Only polls show when a waiting session stopped working, so they must remain frequent.
         is_known = not any(one.is_active for one in found)
         latest_s = max((one.finished for one in finishes), default=stopped) - stopped if is_known else 0.0
         # Bounded by the time waited, in case a clock was set meanwhile.

@@ -1,10 +1,10 @@
 """Reports of PostgreSQL on long operations: VACUUM (VERBOSE) and the progress views.
 
 Until 14 VACUUM prints several messages for each table: one for each index scan, one for each truncation and, before
-the truncation, one with its findings. From 15 on a single message holds all of it. A counter means the same in every
-major and is omitted where a major counts differently: the number of remaining rows is an estimate for the whole table
-from 15 on, but the number of rows seen until 14; in a table without indexes dead item identifiers are counted until 16,
-but not from 17 on.
+the truncation, one with its findings. From 15 on a single message contains all of this. A counter means the same in
+every major and is omitted where a major counts differently. For example, until 14 the number of remaining rows is the
+number of rows seen, but from 15 on an estimate for the whole table. In a table without indexes, dead item identifiers
+are counted until 16, but not from 17 on.
 """
 
 import math
@@ -175,8 +175,8 @@ _FEW = 100
 def operation_progress(connection: Connection, pid: int) -> str | None:
     """Return the progress of a session: `vacuuming heap, 45 % of 16394 pages vacuumed`, `COPY FROM, 1200 tuples`.
 
-    None if PostgreSQL does not report its progress, or this role may not see it. pid: that of its server process.
-    One short query of views in memory. psycopg.Error if the connection is lost.
+    None if PostgreSQL does not report its progress, or this role may not see it. pid: its server process.
+    It runs one short query of views in memory. psycopg.Error if the connection is lost.
     """
     query = _query(connection.info.server_version // 10000)
     row = connection.execute(query, {"pid": pid}).fetchone()

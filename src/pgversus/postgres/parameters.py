@@ -1,4 +1,4 @@
-"""Parameters of a statement as a server sees them: their types, the columns they meet, and the values of these."""
+"""Parameters of a statement as a server sees them: their types, their columns, and the values of these columns."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -20,7 +20,7 @@ _TYPES = "SELECT parameter_types::text[] FROM pg_prepared_statements WHERE name 
 
 
 def suggested_samples(connection: Connection, text: str) -> list[Sample]:
-    """Return executions of a statement with common and with rare values of the columns that its parameters meet.
+    """Return samples of a statement with common and with rare values of the columns that use its parameters.
 
     Empty if the server rejects the statement, or if the column of a parameter or its statistics are unknown. The
     statement is planned, not executed. text: one statement, according to the parser. ServerError if the server is lost.
@@ -37,7 +37,7 @@ def suggested_samples(connection: Connection, text: str) -> list[Sample]:
 
 
 def can_be_prepared(connection: Connection, text: str) -> bool:
-    """Return whether the server accepts a statement with parameters whose types it is not told.
+    """Return whether the server accepts a statement with parameters of unspecified types.
 
     text: one statement, according to the parser. ServerError if the server is lost.
     """
@@ -54,7 +54,7 @@ def _prepare(connection: Connection, text: str) -> None:
 
 
 def _asked(connection: Connection, text: str, ask: Callable[[], T]) -> T | None:
-    """Return an answer from a transaction that is rolled back; None if the server rejects something."""
+    """Return the answer of `ask` in a transaction that is rolled back; None if the server rejects a statement."""
     try:
         # A prepared statement outlives the transaction in which it has failed.
         connection.execute("DEALLOCATE ALL")

@@ -28,7 +28,7 @@ _START_TIMEOUT_S = 120.0
 _STOPPING = ((signal.SIGINT, 120.0), (signal.SIGQUIT, 10.0), (signal.SIGKILL, 10.0))
 _RECOVERS, _RECOVERED = b"terminating any other active server processes", b"is ready to accept connections"
 _LAST_BYTES = 65536
-# The end of the log that is searched: a recovering server logs little.
+# Only this much of the end of the log is searched: a recovering server logs little.
 _POLL_S = 0.01
 _REPEAT_S = 0.2
 # Signals are repeated: a postmaster that has just started loses them, because as a background job of a shell it ignores
@@ -110,7 +110,7 @@ class Server:
     def _stop(self) -> bool:
         """Stop and return whether it stopped cleanly; True if it was not started."""
         if self._watchdog is None:
-            # If a start was interrupted before its watchdog was known, that ends the server now.
+            # If a start was interrupted before its watchdog was known, closing the pipe ends the server now.
             self._close_pipe()
             return True
         assert self._watchdog.stdout is not None  # noqa: S101 - a pipe was requested
@@ -144,7 +144,7 @@ class Server:
         return said.rfind(_RECOVERS) > said.rfind(_RECOVERED)
 
     def log_text(self, position: int = 0) -> str:
-        """Return the errors logged since a position in the log, or its last lines if there are none."""
+        """Return the errors logged since a position in the log, or the last lines if there are no errors."""
         output = Output(is_abridged=True)
         with self._log_file.open("rb") as log:
             log.seek(position)
@@ -156,14 +156,14 @@ class Server:
     def _start_watchdog(self, log: IO[bytes]) -> subprocess.Popen[bytes]:
         cluster = self.cluster
         arguments = [str(cluster.build.program("postgres")), "-D", str(cluster.data_directory), "-p", str(PORT)]
-        # Locations that ALTER SYSTEM in a data set could have changed.
+        # Locations that ALTER SYSTEM in a dataset could have changed.
         arguments += ["-k", str(self._socket_directory), "-c", "listen_addresses=", "-c", "external_pid_file="]
         secret = {name: value for name, value in self.settings.items() if holds_secret(name, value)}
         for name, value in self.settings.items():
             arguments += ["-c", f"{name}={value}"] if name not in secret else []
         if secret:
             arguments += ["-c", f"config_file={self._configuration(secret)}"]
-        # Not a pipe of Popen: Python keeps the Popen of a running process that an interrupt has lost, with open pipes.
+        # Not a pipe of Popen: if an interrupt loses the Popen of a running process, Python keeps it with open pipes.
         waited_on, held = os.pipe()
         self._pipe = os.fdopen(held, "wb")
         with os.fdopen(waited_on, "rb") as stdin:
@@ -189,7 +189,7 @@ class Server:
         return file
 
     def _check_overridden(self, settings: Mapping[str, str]) -> None:
-        """Raise ServerError if ALTER SYSTEM has set one of these, which would override the file."""
+        """Raise ServerError if ALTER SYSTEM has set one of these settings, which would override the file."""
         automatic = self.cluster.data_directory / "postgresql.auto.conf"
         lines = automatic.read_text(encoding="utf-8", errors="replace").splitlines() if automatic.exists() else []
         names = {line.partition("=")[0].strip().lower() for line in lines}

@@ -24,7 +24,7 @@ PORT = 5432
 # Managed servers all use this port, each in its own socket directory, so that no port needs to be allocated.
 
 _OTHER_SECRETS = ("sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key")
-# libpq reads these from no environment variable, and every user can read a command line.
+# libpq does not read these from environment variables, and every user can read a command line.
 
 _NOWHERE = "/nonexistent"
 _NOTHING_OF_THE_USER = {"passfile": _NOWHERE, "sslcert": _NOWHERE, "sslkey": _NOWHERE, "gssencmode": "disable"}
@@ -48,9 +48,9 @@ class Target:
     """Whether the user's environment variables and files for libpq may be used for an external server."""
 
     def environment(self) -> dict[str, str]:
-        """Return the environment for psql and pgbench, which carries secrets instead of the command line.
+        """Return the environment for psql and pgbench, which passes secrets so that the command line does not.
 
-        libpq's variables (PGPASSFILE, PGSSLMODE, ...) are passed on for external servers alone.
+        libpq's variables (PGPASSFILE, PGSSLMODE, ...) are passed on only for external servers.
         """
         environment = dict(CLEAN_ENVIRONMENT)
         if self.inherits_libpq:
@@ -150,7 +150,7 @@ def connect(target: Target, *, as_the_load: bool = False) -> Iterator[Connection
 
 @cache
 def password_of(target: Target) -> str:
-    """Return the password that libpq connects with, given or from a password file; empty if there is none.
+    """Return the password that libpq connects with, given or from a password file; empty without one.
 
     ServerError if it cannot connect.
     """
@@ -180,7 +180,7 @@ _UNLIMITED = (
 
 
 def _lift_limits(connection: Connection) -> None:
-    """Disable all limits that could end the session: one that reads counters is idle during a window."""
+    """Disable all limits that could end the session: a session that reads counters is idle during windows."""
     version = connection.info.server_version
     calls = [f"set_config('{name}', '{value}', false)" for first, name, value in _UNLIMITED if version >= first]
     connection.execute(f"SELECT {', '.join(calls)}".encode())
@@ -231,7 +231,7 @@ def _parameters(uri: str) -> dict[str, Any]:
 
 
 def _has_stray_at(uri: str) -> bool:
-    """Return whether a password holds an unescaped @ or /: libpq then takes part of it for host, port or database."""
+    """Return whether a password contains an unescaped @ or /: libpq takes part of it for host, port or database."""
     body = uri.partition("://")[2]
     user, at, place = body.partition("@")
     if not at or "/" in user:

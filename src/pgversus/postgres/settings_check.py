@@ -1,7 +1,7 @@
 """Validation of settings by the server's own program or, for a running server, in a session.
 
-`postgres -C NAME` prints a setting after reading its configuration, in 30 ms and without a cluster or a start. It is
-the code of the server itself, so names, units and ranges are the same.
+`postgres -C NAME` prints a setting after reading its configuration, in 30 ms and without a cluster or a start. It
+runs the server's own code, so names, units and ranges are the same.
 """
 
 import re
@@ -24,7 +24,7 @@ _UNKNOWN = "unrecognized configuration parameter"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingAnswer:
-    """The server's answer on a setting and a value."""
+    """The server's answer to a setting and a value."""
 
     value: str | None
     """The value as the server prints it, so that 4MB and 4096kB are equal; None if it was rejected."""
@@ -40,7 +40,7 @@ class SettingAnswer:
 
 
 def ask_program(build: Build, setting: Setting, user: ServerUser, directory: Path) -> SettingAnswer:
-    """Return the answer of the program of `build` on a setting.
+    """Return the answer of the postgres program of `build` to a setting.
 
     Secrets are removed from the value: every user of the host can read command lines, and the server does not check
     passwords. directory: empty and readable for the servers' user.
@@ -77,7 +77,7 @@ def accepts_sessions(target: Target) -> bool:
 
 
 def ask_running_server(target: Target, setting: Setting) -> SettingAnswer:
-    """Return the answer of a session on an external server on a setting, passed in the connection as by the load.
+    """Return the answer of an external server to a setting, passed in the connection as the load passes it.
 
     ServerError if the server cannot be reached.
     """

@@ -1,4 +1,4 @@
-"""What a run of a study would do, without running it."""
+"""The work that a run of a study would do, determined without running it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ class DryRun:
     """The result of a dry run: what a run would fetch, build, load and store."""
 
     study: Study
-    """Without the treatments for which the servers on this host are known to lack a setting."""
+    """The study without treatments that use a setting which their server on this host is known to lack."""
     refused: tuple[str, ...]
     """Contexts that the run would not measure, with the reasons."""
     needs: Needs
@@ -28,7 +28,7 @@ class DryRun:
     unreachable: tuple[str, ...]
     """External servers that were to be queried and refused a session."""
     free_bytes: int
-    """On the file system on which data would be stored."""
+    """Free space on the file system on which data would be stored."""
     blocks_there: int
-    """Stored by an earlier run of the same study."""
+    """Blocks stored by an earlier run of the same study."""
     results: str

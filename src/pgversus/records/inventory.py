@@ -45,4 +45,4 @@ class InstalledServer:
     """Size on disk; None for a server installed by other means, whose files are not known."""
     directory: str
     made_from: str
-    """Source and compiler of a build from source; followed by `full` or `meson` if built that way."""
+    """Source and compiler of a build from source, with `full` or `meson` in between if built that way."""

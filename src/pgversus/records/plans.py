@@ -20,9 +20,9 @@ class PlannerSetting:
 
     value: str
     default: str
-    """Compiled in."""
+    """The compiled-in default."""
     is_switch: bool
-    """Whether it is on or off."""
+    """Whether its values are on and off."""
 
 
 class OverrideReason(StrEnum):
@@ -68,13 +68,13 @@ class PlanOverride:
 
     candidate: Candidate
     but_for: RemainingDifference | None = None
-    """The remaining difference from the old plan; None if there is none."""
+    """The remaining difference from the old plan; None if the plan is the old one."""
     also_changes: tuple[str, ...] | None = None
     """Scripts of an upgrade check whose plans these settings change as well; None if unknown."""
 
 
 def candidates(baseline: Mapping[str, PlannerSetting], contender: Mapping[str, PlannerSetting]) -> Iterator[Candidate]:
-    """Yield candidates for the contender: its new switches, then differing settings, then switches, one or two.
+    """Yield candidates for the contender: new switches, then settings that differ, then one or two switches.
 
     Both arguments: settings by name, as in a session of the load.
     """
@@ -96,7 +96,7 @@ def candidates(baseline: Mapping[str, PlannerSetting], contender: Mapping[str, P
 
 
 def memory_candidates(contender: Mapping[str, PlannerSetting], *, is_less: bool) -> Iterator[Candidate]:
-    """Yield memory limits in growing distance, lower or higher: for hashes alone first, then for everything."""
+    """Yield memory limits at growing distance, lower or higher: for hashes alone first, then for everything."""
     for name, least in _MEMORY.items():
         found = contender.get(name)
         if found is None:
@@ -151,7 +151,7 @@ class Explained:
     """One statement in the JSON format of EXPLAIN."""
 
     planned: str
-    """Without running it."""
+    """Without running the statement."""
     run: str
     """With ANALYZE."""
     more_runs: tuple[str, ...] = ()
@@ -218,7 +218,7 @@ class Captured:
     settings: Mapping[str, PlannerSetting]
     """Planner settings, as in a session of the load."""
     index_keys: Mapping[str, tuple[str, ...]]
-    """The keys of each index by its name, as in an ORDER BY that a forward scan fulfils; empty in older results."""
+    """The keys of each index by its name, as in an ORDER BY that a forward scan fulfills; empty in older results."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,7 +29,7 @@ _LEAST_PATIENCE_S, _TIMES_AS_SLOW = 60.0, 20
 _SHARE_OF_FIRST_LOAD = 4
 # A block has two windows of three transactions of a slow arm, and the first look is after the fourth block.
 _LEAST_FIXED_PATIENCE_S = 15 * 60.0
-# No budget ends a fixed number of blocks, so it hardly limits how slow a transaction may be.
+# No budget ends a fixed number of blocks, so the budget hardly limits how slow a transaction may be.
 
 RUNNING_SERVER = "running server"
 """The origin of an external server."""
@@ -77,7 +77,7 @@ class RestoreProblem:
     message: str
     """The server's message."""
     is_setting: bool
-    """Whether it is only a setting that the server does not know, which newer pg_dump writes into every dump."""
+    """Whether it is only a setting that the server does not know, which a newer pg_dump writes into every dump."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +102,7 @@ class ArmFacts:
     sizes: Mapping[str, int] = field(default_factory=dict)
     """Bytes of each table and index after loading."""
     not_restored: tuple[RestoreProblem, ...] = ()
-    """What the server did not accept of a dump."""
+    """Parts of a dump that the server rejected."""
 
     @property
     def block_bytes(self) -> int | None:
@@ -122,7 +122,7 @@ def first_patience_s(design: Design, contexts: int) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preparation:
-    """The final properties of a context, from the end of its preparation."""
+    """The properties of a context at the end of its preparation, which are final."""
 
     design: Design
     """With windows fitted to the load."""
@@ -137,7 +137,7 @@ class Preparation:
     longest_transaction_s: float = 0.0
     """The slowest transaction of the first load on any arm."""
     plans: CapturedPlans | None = None
-    """Stored in separate tables; None if there are none."""
+    """Stored in separate tables; None without any."""
     not_explained: str = ""
     """Why requested plans are missing."""
 

@@ -2,7 +2,7 @@
 
 Latencies are counts in log-spaced bins, each 1 % wide. A quantile read from them is within 1 % of the exact one,
 merging is adding, and a trial of a million transactions stores a few hundred numbers. Below 100 microseconds the
-clock's own step of one microsecond is coarser.
+clock's own step of one microsecond is coarser than a bin.
 """
 
 import math
@@ -87,7 +87,7 @@ def merge(histograms: Sequence[LatencyHistogram]) -> LatencyHistogram:
 
 
 NO_LATENCIES = merge(())
-"""For what is timed as a whole."""
+"""For operations, which are timed as a whole."""
 
 
 _NOTHING: Mapping[str, float] = MappingProxyType({})
@@ -215,7 +215,7 @@ def trial_of(
 ) -> Trial:
     """Return the trial of these windows.
 
-    gauges: read before them. counters: of all of them together, in addition to those of each.
+    gauges: read before the windows. counters: of all windows together, in addition to those of each window.
     """
     histogram = merge([window.histogram for window in windows])
     longest = max(window.latency_max_s for window in windows)
@@ -276,7 +276,7 @@ class Phase(StrEnum):
 
 
 NOTHING_FINISHED = "no transaction finished in any window"
-"""The message of a trial whose windows were too short for its host, which is no error of its statements."""
+"""The message of a trial whose windows were too short for its host, which is not an error of its statements."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -290,7 +290,7 @@ class FailedTrial:
 
 
 class DiscardedWindow(NamedTuple):
-    """A window whose round was measured again, because something else had the host in it or in one beside it."""
+    """A window whose round was measured again, because this or another window of its session was disturbed."""
 
     arm: int
     round: int
@@ -315,9 +315,9 @@ class Block(NamedTuple):
     repeated_rounds: int = 0
     """Rounds measured again because they were disturbed."""
     discarded: tuple[DiscardedWindow, ...] = ()
-    """The windows of their earlier attempts; empty if read back from results."""
+    """The windows of the earlier attempts at these rounds; empty if read back from results."""
     host: str = ""
-    """The host of a fleet on which all of it was measured; empty without a fleet."""
+    """The host of a fleet on which the whole block was measured; empty without a fleet."""
 
     @property
     def disturbed_windows(self) -> int:

@@ -4,8 +4,8 @@ verdicts.py       a verdict in plain fields
 caveats.py        the sentences of caveats
 sentences.py      the answer to one comparison in sentences
 size.py           how well the size of a difference is known
-advice.py         what to do next, once for all undecided verdicts
-study_answer.py   the one answer to a study
+advice.py         the next step, once for all undecided verdicts
+study_answer.py   the answer to a study as a whole
 upgrade.py        the answer of an upgrade check
 answer_table.py   a table that is the answer
 timeline.py       consecutive versions as bars
@@ -20,7 +20,7 @@ published.py      published figures next to the measured ones
 methodology.py    measurement method and host
 study_page.py     the contents of a study's report, in order
 summary.py        the answer on one screen, and as a picture
-console.py         the console and what reports on it share
+console.py         the console, and the styles of reports on it
 terminal.py       the full report, as tables for a terminal or a pipe
 markdown.py       Markdown for a pull request
 html.py           HTML pages from templates, and their security policy

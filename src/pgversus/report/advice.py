@@ -1,4 +1,4 @@
-"""The next step, stated once for all verdicts of a command: those that need more time share its budget."""
+"""The next step, stated once for all verdicts of a command: verdicts that need more time share its budget."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -75,7 +75,7 @@ def is_unfinished(answer: Answer, result: ContenderResult) -> bool:
 
 
 def unfinished_groups(judged: Sequence[Judged], others_s: float = 0.0) -> list[UnfinishedGroup]:
-    """Return the unfinished verdicts among these of one command, grouped by what they need.
+    """Return the unfinished ones among these verdicts of one command, grouped by their next step.
 
     others_s: time that contexts without measurements are expected to take from the same budget.
     """
@@ -92,7 +92,7 @@ def unfinished_groups(judged: Sequence[Judged], others_s: float = 0.0) -> list[U
 
 
 def repairs(judged: Sequence[Judged]) -> Iterator[str]:
-    """Yield what to do about invalid and possibly misleading verdicts."""
+    """Yield advice on invalid and possibly misleading verdicts."""
     if any(result.verdict is Verdict.INVALID for _unused, result in judged):
         yield _("Fix the cause of the failed trials (see the caveats), then run the same command again.")
     if any(answer.needs_check(result) for answer, result in judged):
@@ -121,7 +121,7 @@ def _obstacle(answer: Answer, result: ContenderResult) -> _Obstacle:
 
 
 def _limit(answer: Answer, result: ContenderResult) -> _Obstacle:
-    """Return what limits the number of blocks that the verdict needs at the present noise."""
+    """Return the obstacle to the number of blocks that the verdict needs at the present noise."""
     design, needed = answer.comparison.design, blocks_needed(result, answer.comparison, answer.rule)
     if needed is None or (needed - result.blocks) * seconds_of_a_block(answer) > _TOO_NOISY * design.budget_s:
         return _Obstacle.NOISE
@@ -169,7 +169,7 @@ def max_blocks_flag(needed: int) -> str:
 
 
 def _blocks(answer: Answer, result: ContenderResult) -> int:
-    """Return the number of blocks after which a verdict is expected, more than there are."""
+    """Return the number of blocks after which a verdict is expected; it is larger than the number so far."""
     needed = blocks_needed(result, answer.comparison, answer.rule) or 0
     return max(needed, answer.rule.first_look, len(answer.blocks) + 1)
 

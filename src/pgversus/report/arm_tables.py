@@ -79,8 +79,8 @@ TIMES_NOTE = N_(
 def time_rows(answer: StudyAnswer) -> list[tuple[str, ...]]:
     """Return a row for each arm of each context with an operation, then for each of several steps.
 
-    Context, arm (followed by the step), then TIME_HEADS; every number is already text, empty if missing. The difference
-    of the means and their quotient are relative to the baseline, over the blocks with both arms.
+    A row contains the context, the arm (followed by the step), then TIME_HEADS. Every number is already text, empty if
+    missing. The difference and the quotient of the means are relative to the baseline, over the blocks with both arms.
     """
     operations = [one for one in answer.answers if one.comparison.workload.runs_once]
     return [row for one in operations for quantity in times_of(one.comparison) for row in _rows(one, quantity)]

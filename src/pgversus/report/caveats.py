@@ -14,7 +14,7 @@ from pgversus.text.units import duration, significant
 
 _MOST_SHOWN = 8
 _LONGEST_JOINT = 60
-# Characters of the values of all arms in a sentence that several arms share.
+# Maximum number of characters of the values of all arms in a sentence that several arms share.
 
 
 def caveat_text(caveat: Caveat) -> str:
@@ -207,7 +207,7 @@ def _first_differences(parts: Sequence[tuple[str, str, str]]) -> str:
 
 
 def _problems(problems: Sequence[tuple[str, str]]) -> str:
-    """Return what a server did not accept, and its message."""
+    """Return the parts of a dump that a server rejected, with its messages."""
     shown = "; ".join(f"{item}: {message}" for item, message in problems[:_MOST_SHOWN])
     rest = len(problems) - _MOST_SHOWN
     return _("{first}; and {rest} more", first=shown, rest=rest) if rest > 0 else shown
@@ -241,4 +241,4 @@ _FORMATS: Mapping[str, Callable[[Any], str]] = {
     "uncertain": _uncertain,
     "window_s": duration,
 }
-"""The form of a value by its name; others are texts and whole numbers."""
+"""The formatter of a value by its name; other values are texts and whole numbers."""

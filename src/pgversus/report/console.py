@@ -58,7 +58,7 @@ def terminal_table(first: str, *heads: str) -> Table:
 
 
 def answer_parts(tables: Iterable[AnswerTable]) -> Iterator[RenderableType]:
-    """Yield the tables that are the answer, each with its title and notes, and an empty line after it."""
+    """Yield the tables that are the answer, each with its title and notes, followed by an empty line."""
     for table in tables:
         yield Text(table.title, style="bold")
         yield _answer_table(table)

@@ -69,7 +69,7 @@ def _first(lines: Sequence[str]) -> list[str]:
 
 
 def _comparison(comparison: Comparison, found: DryRun) -> Iterator[str]:
-    """Yield what is measured and how, for a comparison from the command line."""
+    """Yield the arms, workload and design of a comparison from the command line."""
     for arm in comparison.arms:
         role = "baseline" if arm.index == BASELINE else "contender"
         yield f"{role}: {arm.label} ({_version_text(arm.server, found)})"
@@ -145,7 +145,7 @@ def _at_once(needs: Needs) -> str:
 
 
 def _what_is_known(study: Study) -> str:
-    """Return what ends measuring: verdicts, or intervals of the precision that all contexts share."""
+    """Return the condition that ends measuring: known verdicts, or intervals of the precision of all contexts."""
     precision = next((context.comparison.design.precision for context in study.contexts), None)
     return "verdicts known" if precision is None else f"intervals within ±{percent(precision)}"
 

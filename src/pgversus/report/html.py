@@ -1,7 +1,7 @@
 """HTML pages from templates with a common style sheet; texts are escaped, with control characters made visible.
 
 A page loads nothing and runs only its own scripts, which its policy identifies by their hashes. Even a user text that
-escaped its place could not run as a script, because its hash is not listed.
+broke out of its element could not run as a script, because its hash is not listed.
 """
 
 import base64

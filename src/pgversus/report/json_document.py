@@ -68,7 +68,7 @@ def _text(value: Any, depth: int) -> str:
 
 SCHEMA = "pgversus.answer/1"
 _OF_VERDICT = tuple(field.name for field in fields(VerdictOn) if field.name != "context")
-# Verdicts under a context do not repeat it; those of the whole study have it as their first key.
+# Verdicts within a context do not repeat the context; in the list of the whole study, it is their first key.
 
 
 @use_language(Language.ENGLISH)

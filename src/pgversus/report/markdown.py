@@ -40,7 +40,7 @@ def folded(summary: str, content: str) -> str:
 
 _SPECIAL = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<>|#~&$"})
 _NAMED = re.compile(r"(?<!\w)@(?=\w)|\\?#(?=\d)|\b[Gg][Hh]-(?=\d)|:(?=[a-z+\\-][\w+\\-]*:)")
-"""Text that GitHub turns into a mention, an issue link or an emoji, even after a backslash, because it does so last."""
+"""Text that GitHub turns into a mention, an issue link or an emoji, even after a backslash: this is its last step."""
 _NOTHING = "&#8203;"
 """A zero-width space, which breaks such a name at its beginning."""
 _BLOCK = re.compile(r"([-+=]|\d{1,9}(?=[.)](?:\s|$)))")
@@ -94,12 +94,12 @@ def paragraph(text: str) -> str:
     found = _BLOCK.match(line)
     if not found:
         return line
-    # After a number, the mark is escaped, since it makes the list.
+    # After a number, the mark is escaped, because it is the mark that makes a list.
     return f"\\{line}" if not found[0].isdigit() else f"{found[0]}\\{line[found.end() :]}"
 
 
 def bullets(lines: Iterable[str]) -> str:
-    """Return a list with an item for each line; empty without one."""
+    """Return a list with an item for each line; empty without lines."""
     return "\n".join(f"- {paragraph(line)}" for line in lines)
 
 

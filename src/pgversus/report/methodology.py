@@ -137,7 +137,7 @@ _MANY_LOOKS = N_("{how}; chance of a wrong verdict at most 1 in 20, over all che
 
 
 def study_lines(answer: StudyAnswer) -> list[str]:
-    """Return the lines on a study, with everything that its contexts share only once."""
+    """Return the lines on a study. Facts that its contexts share are listed only once."""
     answers = answer.answers
     if not answers:
         return []
@@ -160,7 +160,7 @@ def study_lines(answer: StudyAnswer) -> list[str]:
 
 
 def method_lines(answer: StudyAnswer) -> list[str]:
-    """Return the lines on a study, or those on the only comparison of a command line."""
+    """Return the lines on a study, or on the only comparison if it is from the command line."""
     return comparison_lines(answer.answers[0]) if answer.is_comparison and answer.answers else study_lines(answer)
 
 

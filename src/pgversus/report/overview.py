@@ -19,10 +19,10 @@ from pgversus.text.translation import _, ngettext
 from pgversus.text.units import duration
 
 MOST_ROWS = 100
-"""Rows of a table for people: a comment on a pull request is limited to 65,536 characters."""
+"""Maximum number of rows of a table for people: a pull request comment is limited to 65,536 characters."""
 _MOST_NAMED = 3
 _MOST_ARMS = 8
-"""Arms whose caveats of one kind are shown in full."""
+"""Maximum number of arms whose caveats of one kind are shown in full."""
 WORST_FIRST = (Verdict.INVALID, Verdict.SLOWER, Verdict.UNDECIDED, Verdict.FASTER, Verdict.EQUIVALENT)
 
 
@@ -49,7 +49,7 @@ def _most_informative(verdicts: Sequence[Verdict], most: int) -> list[int]:
 
 
 def overview_sentences(answer: StudyAnswer) -> list[str]:
-    """Return the joint error of the verdicts, and how long and why it was measured."""
+    """Return sentences on the joint error of the verdicts, the measuring time, and the reason why measuring ended."""
     error = [_error(answer)] if answer.answers else []
     return [*error, *_ending(answer)]
 
@@ -59,7 +59,7 @@ _ByArm = dict[str, dict[str, Caveat]]
 
 
 def shared_caveats(answer: StudyAnswer) -> list[str]:
-    """Return each kind of caveat once per arm, with its contexts, the gravest first; if figures differ, the first ones.
+    """Return each kind of caveat once per arm, with its contexts, the gravest first; if values differ, the first ones.
 
     If a kind concerns very many arms, the last ones are only named.
     """
@@ -68,7 +68,7 @@ def shared_caveats(answer: StudyAnswer) -> list[str]:
 
 
 def joint_caveats(answer: StudyAnswer) -> list[str]:
-    """Return each kind of caveat once, with its arms and contexts; if figures differ, those of the first context."""
+    """Return each kind of caveat once, with its arms and contexts; if values differ, those of the first context."""
     lines = []
     for slug, arms in _caveats_by_slug(answer).items():
         first = joint_text({arm: next(iter(found.values())) for arm, found in arms.items()})
@@ -82,7 +82,7 @@ def _caveats_by_slug(answer: StudyAnswer) -> dict[str, _ByArm]:
     found: dict[str, _ByArm] = {}
     placed = [(one, caveat) for one in answer.answers for caveat in one.caveats]
     for one, caveat in sorted(placed, key=lambda pair: pair[1].rank):
-        # Caveats that concern every verdict are listed under the baseline; two of a slug never share a name.
+        # Caveats that concern every verdict are listed under the baseline; two with one slug never share a label.
         label = one.comparison.arms[caveat.arm or BASELINE].label
         found.setdefault(caveat.slug, {}).setdefault(label, {})[one.context.label] = caveat
     return found

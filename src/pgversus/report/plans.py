@@ -205,7 +205,7 @@ class PlanRow:
     baseline: TreeNode | None
     contender: TreeNode | None
     is_changed: bool
-    """Whether a change concerns it."""
+    """Whether a change concerns one of the nodes."""
 
 
 def plan_rows(one: ComparedPlans) -> list[PlanRow]:
@@ -240,7 +240,7 @@ def _places(pairs: Sequence[tuple[int, int]], ours: int, theirs: int) -> Iterato
 
 
 def _in_order(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the most pairs that ascend on both sides: a longest increasing subsequence (Schensted)."""
+    """Return as many pairs as possible that ascend on both sides: a longest increasing subsequence (Schensted)."""
     ends: list[int] = []
     """For each length, the index in `ordered` of the last pair of the chain that ends lowest."""
     lowest: list[int] = []
@@ -323,9 +323,9 @@ def _part(one: ComparedPlans) -> Iterator[str]:
 
 
 def times(one: ComparedPlans) -> str:
-    """Return where EXPLAIN timing differs by more than its own spread; empty if nowhere, or if the plans are the same.
+    """Return the parts whose EXPLAIN timing differs by more than its own spread; empty for none, or for equal plans.
 
-    It slows down nodes unequally, so speed is measured without it.
+    EXPLAIN's timing slows down nodes unequally, so speed is measured without it.
     """
     time = one.difference.time
     if time is None or one.difference.level in (PlanLevel.WORK, PlanLevel.IDENTICAL):

@@ -9,9 +9,9 @@ A published ratio has no interval, so it is compared with the measured interval:
     lies within the margin          agrees                             agrees if the published ratio lies
                                                                        within the margin, otherwise disagrees
 
-All of this applies only if the published conditions are the measured ones; otherwise it is "cannot tell". The scale,
-the load (clients) and both versions must be published and equal, and so must be every factor of the study and every
-condition that the figures state. A confounded figure is marked next to the result, whatever that is.
+All of this applies only if the published conditions equal the measured ones; otherwise the agreement is "cannot tell".
+The scale, the load (clients) and both versions must be published and equal, and so must be every factor of the study
+and every condition that the figures state. A confounded figure is marked next to the agreement in any case.
 """
 
 import math
@@ -50,7 +50,7 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DifferentCondition:
-    """A condition of the published figures that is not the measured one, or not known to be."""
+    """A condition of the published figures that differs from the measured one, or may differ from it."""
 
     name: str
     """As in the figures: scale, clients, version, the name of a setting or variable."""
@@ -74,7 +74,7 @@ class PublishedRatio:
     """The published figures themselves, of baseline and contender."""
     different: tuple[DifferentCondition, ...]
     confounded: str
-    """Reason why the published ratio may have another cause, or CONFOUNDED without one; empty if there is none."""
+    """Reason why the published ratio may have another cause, or CONFOUNDED without details; empty without one."""
 
 
 def published_ratios(answer: StudyAnswer) -> list[PublishedRatio]:
@@ -111,7 +111,7 @@ def agreement_text(row: PublishedRatio) -> str:
 
 
 def agreement_word(row: PublishedRatio) -> str:
-    """Return agreement_text() without its reasons, for narrow tables; agreement_notes() has them."""
+    """Return agreement_text() without its reasons, for narrow tables; agreement_notes() returns the reasons."""
     return _marked(_(_WORDS[row.agreement]), _("confounded") if row.confounded else "")
 
 
@@ -221,7 +221,7 @@ def _pairs(one: Answer, contender: int, figures: tuple[Figure, ...]) -> Iterator
 
 
 def _is_of(figure: Figure, one: Answer, arm: int) -> bool:
-    """Return whether a figure is of the level of an arm, or of another minor version of the same major."""
+    """Return whether a figure is for the level of an arm, or for another minor version of the same major."""
     if figure.level == one.comparison.arms[arm].label:
         return True
     major = major_version(figure.level)
@@ -251,7 +251,7 @@ def _differs(condition: DifferentCondition) -> bool:
 
 
 _STATED_OTHERWISE = frozenset({"workload", "load", "dataset", "server"})
-"""Factors whose levels are names of a study: of its workloads, with their data, of its loads and its servers."""
+"""Factors whose levels are names within a study: names of its workloads, loads, datasets and servers."""
 
 
 def _required(one: Answer, published: Mapping[str, str]) -> Iterator[str]:

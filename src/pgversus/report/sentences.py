@@ -22,7 +22,7 @@ def metric_text(metric: Metric) -> str:
 
 
 def answer_sentences(answer: Answer) -> list[str]:
-    """Return the sentence on each contender, in order, and what undecided verdicts need, once for all of them."""
+    """Return the sentence on each contender, in order, and the advice on undecided verdicts, once for all of them."""
     results = answer.analysis.results
     as_factors = uses_factors([answer])
     sentences = [contender_sentence(answer, result, as_factors=as_factors) for result in results]
@@ -112,7 +112,7 @@ def _changed(answer: Answer, result: ContenderResult, *, as_factors: bool) -> st
 
 
 def _missed_precision(answer: Answer, result: ContenderResult) -> str:
-    """Return that the precision was not reached, and how wide the interval is; empty if reached or not set."""
+    """Return a sentence on a missed precision, with the width of the interval; empty if reached or not set."""
     precision, half = answer.comparison.design.precision, result.interval.half_width
     if precision is None or not misses_precision(answer, result):
         return ""

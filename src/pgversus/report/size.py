@@ -1,4 +1,4 @@
-"""How well the size of a difference is known, and which precision measures it."""
+"""Whether the size of a difference is known well enough, and the precision that would measure it."""
 
 import math
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ _NEARLY = 1.1
 
 
 def open_size(answer: Answer, result: ContenderResult) -> str:
-    """Return that the direction of a difference is certain but its size is not; empty for a certain size."""
+    """Return a sentence if the direction of a difference is certain but its size is not; empty for a certain size."""
     if not _is_size_open(answer, result):
         return ""
     design, bounds = answer.comparison.design, result.interval
@@ -32,9 +32,9 @@ def open_size(answer: Answer, result: ContenderResult) -> str:
 
 
 def size_advice(judged: Sequence[Judged]) -> str:
-    """Return which precision measures the sizes of these differences of one command; empty if none can, or one was set.
+    """Return advice on the precision that would measure these sizes; empty if none can, or if a precision was set.
 
-    Their contexts share the precision, so it is the finest that one of them needs.
+    The contexts of a command share the precision, so it is the finest that any of them needs.
     """
     found = [
         (*wanted, answer)

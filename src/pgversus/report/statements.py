@@ -18,7 +18,7 @@ _MOST_OF_THE_TIME = 0.95
 
 
 def statements_text(statements: Sequence[RecordedStatement], reports: Sequence[SourceReport], limit: int) -> str:
-    """Return what the sources contributed, a row for each statement, and those that cannot be executed.
+    """Return lines on each source, a row for each statement, and the statements that cannot be executed.
 
     statements: largest total time first. limit: maximum number of rows.
     """

@@ -1,4 +1,4 @@
-"""The one answer to a study, with which every report begins: counts, the worst verdict, and what to do."""
+"""The answer to a study as a whole, with which every report begins: counts, the worst verdict, the next steps."""
 
 import math
 from collections import Counter
@@ -23,7 +23,7 @@ from pgversus.text.translation import _, listed, ngettext, together
 
 
 def study_sentences(answer: StudyAnswer) -> list[str]:
-    """Return the one answer to a study; a study of one comparison has that comparison's sentences."""
+    """Return the answer to a study as a whole; a study of one comparison has that comparison's sentences."""
     is_single = len(answer.answers) == 1 and not answer.unanswered
     if is_single and answer.study.kind is not StudyKind.UPGRADE_CHECK:
         return answer_sentences(answer.answers[0])
@@ -31,7 +31,7 @@ def study_sentences(answer: StudyAnswer) -> list[str]:
 
 
 def answer_tables(answer: StudyAnswer, most: int) -> list[AnswerTable]:
-    """Return the tables that are the answer instead of verdicts, if this kind of study has any. most: rows of each."""
+    """Return the tables that are the answer instead of verdicts, if any. most: maximum number of rows of each."""
     match answer.study.kind:
         case StudyKind.UPGRADE_CHECK:
             return finding_tables(answer, most)
@@ -42,17 +42,17 @@ def answer_tables(answer: StudyAnswer, most: int) -> list[AnswerTable]:
 
 
 def joint_sentences(answer: StudyAnswer) -> list[str]:
-    """Return the number of verdicts of each kind, the worst one, and what to do.
+    """Return sentences on the number of verdicts of each kind, on the worst one, and on the next steps.
 
-    Undecided verdicts, and those that miss the precision, are grouped by what they need. An upgrade check has sentences
-    of its own.
+    Undecided verdicts, and those that miss the precision, are grouped by their next step. An upgrade check has
+    different sentences.
     """
     if answer.study.kind is StudyKind.UPGRADE_CHECK:
         return upgrade_sentences(answer)
     ranked = worst_first(answer)
     judged = [(one.answer, one.result) for one in ranked]
     groups = unfinished_lines(answer, ranked)
-    # The names tell groups apart.
+    # The names distinguish the groups.
     unfinished = [
         together(_("{names}: {count}", names=one.names, count=one.count) if len(groups) > 1 else one.count, one.advice)
         for one in groups
@@ -65,7 +65,7 @@ def joint_sentences(answer: StudyAnswer) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnfinishedLine:
-    """Verdicts that are undecided or miss the precision and need the same, in words."""
+    """Verdicts that are undecided or miss the precision, and have the same next step, in words."""
 
     names: str
     """Labels of the first ones."""
@@ -78,7 +78,7 @@ class UnfinishedLine:
 
 
 def unfinished_lines(answer: StudyAnswer, ranked: Sequence[RankedVerdict]) -> list[UnfinishedLine]:
-    """Return a line for each group of unfinished verdicts that need the same. ranked: all of the study."""
+    """Return a line for each group of unfinished verdicts with the same next step. ranked: all of the study."""
     labels = {(one.answer.context.number, one.result.contender): one.label for one in ranked}
     unreached = sum(not one.failed for one in answer.unanswered)
     others_s = unreached * math.fsum(one.wall_s for one in answer.answers) / max(1, len(answer.answers))
@@ -93,7 +93,7 @@ def unfinished_lines(answer: StudyAnswer, ranked: Sequence[RankedVerdict]) -> li
 
 
 def _worst(ranked: Sequence[RankedVerdict]) -> Iterator[str]:
-    """Yield the sentence on the slowest contender, or that none of those with a verdict is slower."""
+    """Yield the sentence on the slowest contender, or a sentence that no contender was found to be slower."""
     slower = [one for one in ranked if one.result.verdict is Verdict.SLOWER]
     if slower and len(ranked) > 1:
         worst, as_factors = slower[0], uses_factors(one.answer for one in ranked)
@@ -104,7 +104,7 @@ def _worst(ranked: Sequence[RankedVerdict]) -> Iterator[str]:
 
 
 def _resumption(answer: StudyAnswer) -> Iterator[str]:
-    """Yield what to do about contexts that were not reached. A comparison of the command line cannot be resumed."""
+    """Yield advice on contexts that were not reached. A comparison of the command line cannot be resumed."""
     if all(one.failed for one in answer.unanswered) or answer.is_comparison:
         return
     if answer.stopped is StopReason.BUDGET:

@@ -49,9 +49,9 @@ class StudyPage:
     why: list[Explanation]
     """Explanations from plans and counters; empty with too many verdicts."""
     answer: list[str]
-    """The one answer to the study, in sentences."""
+    """The answer to the study as a whole, in sentences."""
     overview: list[str]
-    """The joint error of all verdicts, and how long it was measured, in sentences."""
+    """The joint error of all verdicts and the measuring time, in sentences."""
     not_measured: list[str]
     """Contexts, treatments, and quantities that the study names but that were not reported."""
     caveats: list[str]

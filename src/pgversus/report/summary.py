@@ -59,7 +59,7 @@ _PICTURE = """<svg viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/
 </g>
 </svg>
 """
-# The template of rich loads its font from the web.
+# The default template of rich loads its font from the web.
 _MOST_COUNTERS = 5
 _MOST_CAVEATS = 3
 _LINES_OF_WHY = 3

@@ -157,7 +157,7 @@ def _block_sizes(arms: Sequence[Arm]) -> dict[int, tuple[float, str]]:
 
 
 def _as_build(server: ServerName) -> SourceBuild | None:
-    """Return a server as a build from source, since releases next to builds are built too; None for other servers."""
+    """Return a server as a build from source, since releases compared with builds are built too; None for others."""
     if isinstance(server, Release):
         return SourceBuild(source=server)
     return server if isinstance(server, SourceBuild) else None
@@ -169,7 +169,7 @@ def plateau_sentences(answer: StudyAnswer) -> list[str]:
 
 
 def plateau_sentence(one: Answer) -> str:
-    """Return which levels are the best, as far as the intervals show it; empty for non-numeric levels."""
+    """Return a sentence on the best levels, as far as the intervals show them; empty for non-numeric levels."""
     _unused, amounts = amounts_of(one.comparison)
     if len(amounts) < FEWEST_LEVELS:
         return ""
@@ -232,7 +232,7 @@ _FEWEST_FACTORS, _FEWEST_COLUMNS = 2, 2
 _MOST_COLUMNS = 12
 # As many as fit side by side.
 _MOST_MAPPED = 1000
-"""Verdicts."""
+"""Maximum number of verdicts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

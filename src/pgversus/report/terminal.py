@@ -45,13 +45,13 @@ from pgversus.text.translation import _
 from pgversus.text.units import latency, plus_minus
 
 _WIDTH_OF_LATENCY = 6
-"""Columns of a latency name, including the gap."""
+"""Width of a latency name in columns, including the gap."""
 
 
 def print_answer(answer: Answer, console: Console, columns: int | None = None) -> None:
     """Print the whole answer; the console decides about colors.
 
-    console: as wide as WIDEST. columns: of the actual terminal; None for a pipe.
+    console: as wide as WIDEST. columns: width of the actual terminal; None for a pipe.
     """
     print_parts(_parts(answer), console, columns)
 

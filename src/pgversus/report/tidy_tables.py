@@ -4,7 +4,7 @@ In CSV None is an empty field. Spreadsheets execute a cell that begins like a fo
 workloads are user input. Such a text is preceded by an apostrophe, which marks it as text. Numbers, and texts that are
 numbers, are unchanged.
 
-For data frames and Parquet they are Arrow tables. pyarrow is larger than all of pgversus, so it is an extra:
+For data frames and Parquet the tables are Arrow tables. pyarrow is larger than all of pgversus, so it is an extra:
 `pip install 'pgversus[arrow]'`.
 """
 

@@ -14,11 +14,11 @@ from pgversus.study.comparison import BASELINE
 from pgversus.text.translation import _
 
 _WIDTH = 30
-"""Characters of the longest bar."""
+"""Width of the longest bar, in characters."""
 _PARTS = "▏▎▍▌▋▊▉█"
 """Eighths of a character."""
 _MOST_CHANGES = 2
-"""Changes that are named for each statement."""
+"""Maximum number of changes named for each statement."""
 
 
 def timeline_table(answer: Answer) -> AnswerTable:
@@ -66,7 +66,7 @@ def _notes(labels: Sequence[str], steps: Sequence[Sequence[PlanStep]]) -> Iterat
 
 
 def _bar(share: float) -> str:
-    """Return a bar. share: of the longest one, from 0 to 1."""
+    """Return a bar. share: share of the longest bar, from 0 to 1."""
     eighths = round(share * _WIDTH * len(_PARTS))
     whole, rest = divmod(eighths, len(_PARTS))
     return _PARTS[-1] * whole + (_PARTS[rest - 1] if rest else "")

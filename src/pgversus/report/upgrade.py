@@ -51,9 +51,10 @@ def upgrade_sentences(answer: StudyAnswer) -> list[str]:
 
 
 def finding_tables(answer: StudyAnswer, most: int) -> list[AnswerTable]:
-    """Return a table for each target, the most important statements first, in the current language. most: rows of each.
+    """Return a table for each target, the most important statements first, in the current language.
 
-    Its notes say why a confirmed slower statement is slower, and which settings undo it, as measured.
+    most: maximum number of rows of each. The notes state why a confirmed slower statement is slower, and the measured
+    effect of the settings that undo it.
     """
     heads = (_("statement"), _("finding"), _("share"), _("tps"), interval_heading(), _("plan"))
     return [
@@ -93,7 +94,7 @@ def _notes(upgrade: UpgradeAnswer) -> Iterator[str]:
 
 
 def _side_effects(settings: str, effects: Sequence[SideEffect]) -> str:
-    """Return what settings do to other statements."""
+    """Return the effect of settings on other statements."""
     if not effects:
         return _("{settings} changes the plan of no other statement.", settings=settings)
     return ngettext(
@@ -166,7 +167,7 @@ def _target_sentence(upgrade: UpgradeAnswer) -> str:
 
 
 def _load_sentence(load: LoadChange | None, **names: str) -> str:
-    """Return how the total time of the application changes."""
+    """Return the change in the total time of the application."""
     if load is None:
         return _("{target} compared with {source}.", **names)
     bounds = {"low": change(load.low), "high": change(load.high)}
@@ -179,7 +180,7 @@ def _load_sentence(load: LoadChange | None, **names: str) -> str:
 
 
 def _planning_sentence(planning: StatementFinding | None) -> str:
-    """Return how the time changes that planning all statements takes; empty if that is unknown."""
+    """Return the change in the time that planning all statements takes; empty if it is unknown."""
     if planning is None or planning.log_ratio is None:
         return ""
     slowest, fastest = ratio_bounds(planning.log_ratio.interval)
@@ -196,7 +197,7 @@ def _planning_sentence(planning: StatementFinding | None) -> str:
 
 
 def _coverage(all_measured: Sequence[ApplicationStatement]) -> str:
-    """Return which share of the load was checked, and the reasons for the rest."""
+    """Return the share of the load that was checked, and the reasons why the rest was not."""
     statements = [one for one in all_measured if not one.is_planning]
     total_s = math.fsum(one.seconds for one in statements)
     executed = [one for one in statements if one.context is not None]
@@ -259,7 +260,7 @@ def _document(found: StatementFinding) -> dict[str, Any]:
 
 
 def _undo(finding: StatementFinding) -> dict[str, Any] | None:
-    """Return what restores the plans, with their effect and that of everything else as factors; None if unknown."""
+    """Return the restoration of plans, with the effects of plans and of other changes as factors; None if unknown."""
     attributed = finding.attributed
     if attributed is None or attributed.found is None:
         return None

@@ -1,7 +1,7 @@
 """Metrics and counters as rows, which every renderer shows.
 
 The metrics and counters that the study names, or the default ones, come first. Counters with significant differences
-follow, which explain a difference or accompany it.
+follow: they explain a difference or accompany it.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -76,7 +76,7 @@ class QuantityRow(NamedTuple):
     baseline: str
     contender: str
     change: str
-    """Empty if there is no ratio, because one side is zero."""
+    """Empty if there is no ratio because one side is zero."""
     interval: str
 
 
@@ -150,11 +150,11 @@ def unreported_metrics(answer: StudyAnswer) -> list[str]:
 
 
 _OF_OPERATIONS = REPORTED_BY_VACUUM | {"session_memory_peak_bytes"}
-"""Counters that loads never have, and other operations may not have."""
+"""Counters that loads never have, and that some operations do not have."""
 
 
 def _missing(answer: StudyAnswer, name: str) -> str:
-    """Return why a quantity is missing on some arm, as far as is known; empty if it is not."""
+    """Return why a quantity is missing on some arm, as far as is known; empty if it is not missing."""
     measured = [one for one in answer.answers if one.blocks]
     if name in BY_NAME:
         return "" if any(_has_metric(one, name) for one in measured) else _("no values were recorded")
@@ -190,13 +190,13 @@ def value_text(quantity: Quantity, value: float) -> str:
 
 
 def mean_text(one: Answer, arm: int, quantity: Quantity) -> str:
-    """Return an arm's mean of a metric or of the time of a step; empty if there is none."""
+    """Return an arm's mean of a metric or of the time of a step; empty if it was not measured."""
     found = one.analysis.arm_values[arm].get(quantity)
     return "" if found is None else value_text(quantity, found.value)
 
 
 def uses_factors(answers: Iterable[Answer]) -> bool:
-    """Return whether a report on these answers shows all its ratios as factors, as it does if a verdict needs one."""
+    """Return whether a report on these answers shows all ratios as factors, which it does if a verdict needs one."""
     answers = list(answers)
     ratios = (result.ratios.get(one.analysis.metric) for one in answers for result in one.analysis.results)
     effects = (part.found.whole for one in answers for part in one.attributed.values() if part.found is not None)

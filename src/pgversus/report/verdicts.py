@@ -1,4 +1,4 @@
-"""A verdict in plain fields, for documents and Python, and as the texts of a row, for every table."""
+"""A verdict as plain fields, for documents and Python, and as the texts of a table row."""
 
 from dataclasses import dataclass
 
@@ -37,7 +37,7 @@ class VerdictOn:
     contender: str
     verdict: Verdict
     ratio: float | None
-    """Contender / baseline; None until a block has both, and for an invalid contender."""
+    """Contender / baseline; None until a block has both arms, and for an invalid contender."""
     low: float | None
     """Bounds of the interval, which holds jointly for all verdicts of the study; None without an interval."""
     high: float | None

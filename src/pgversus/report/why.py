@@ -1,4 +1,4 @@
-"""Explain from plans and counters why a contender differs. Every renderer shows these."""
+"""Explain from plans and counters why a contender differs. Every renderer shows these explanations."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ class Explanation:
     brief: list[str]
     """The claim in a sentence, and a second one if the effect was measured."""
     claim: str
-    """The measured effect of changed plans, or that it is unknown, or that the plans are the same."""
+    """In sentences: the measured effect of changed plans, that it is unknown, or that the plans are the same."""
     notes: list[str]
     """Notes on the plans: different statistics."""
     changed: list[ChangedPlan]
@@ -107,7 +107,7 @@ def _brief(answer: Answer, result: ContenderResult, changed: Sequence[ComparedPl
 
 
 def _check(attributed: AttributionResult) -> str:
-    """Return where the caveats of an attribution are if it may be misleading; empty otherwise."""
+    """Return a reference to the caveats of an attribution that may be misleading; empty for any other."""
     return _("CHECK the caveats in {folder}.", folder=attributed.results) if attributed.needs_check else ""
 
 
@@ -185,7 +185,7 @@ def _not_measured(
 
 
 def _with_exceptions(restored: str, answer: Answer, result: ContenderResult, changed: Sequence[ComparedPlans]) -> str:
-    """Return the sentence about restored plans, with what still differs: `..., except for sorts`."""
+    """Return the sentence about restored plans, with the remaining differences: `..., except for sorts`."""
     if answer.comparison.arms[result.contender].workload.rewrite is not None:
         return restored
     left = {one.undone_by.but_for for one in changed_plans(changed) if one.undone_by is not None}
@@ -253,7 +253,7 @@ def _measured(
 
 
 def _cause(verdict: Verdict, found: Attribution, changed: Sequence[ComparedPlans], labels: Mapping[str, str]) -> str:
-    """Return that the plans are the cause of a difference, or the main one; empty if that is not certain."""
+    """Return a sentence if the plans are the cause of a difference, or the main one; empty if that is not certain."""
     # A verdict without a difference has no cause.
     if verdict not in DIFFERENT or _confirmation(verdict, found) or found.share is None or found.share.low < _MOSTLY:
         return ""
@@ -262,7 +262,7 @@ def _cause(verdict: Verdict, found: Attribution, changed: Sequence[ComparedPlans
 
 
 def _confirmation(verdict: Verdict, found: Attribution) -> str:
-    """Return that the total of this measurement does not agree with the verdict; empty if it does."""
+    """Return a sentence if the total of this measurement does not agree with the verdict; empty if it does."""
     if verdict not in DIFFERENT:
         return ""
     if found.whole.low <= 1 <= found.whole.high:

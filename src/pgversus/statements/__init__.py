@@ -1,8 +1,8 @@
-"""The statements of an application, from what its server recorded: counters, logs, or files of SQL. Pure.
+"""The statements of an application, from records of its server (counters, logs) or files of SQL. Pure.
 
 statement.py    a statement with its share of the load and its samples
-collection.py   statements of all sources, those that differ only in constants as one
-sources.py      a source of any form
+collection.py   statements of all sources, grouped if they differ only in constants
+sources.py      reading a source of any form
 counters.py     rows of pg_stat_statements
 document.py     an earlier list of statements
 logs.py         csvlog, jsonlog, text, auto_explain

@@ -1,4 +1,4 @@
-"""Groups what the sources say by statement."""
+"""Groups the records of all sources by statement."""
 
 from bisect import insort
 from collections.abc import Iterable
@@ -44,7 +44,7 @@ def _seconds(sample: Sample) -> float:
 
 @dataclass(slots=True)
 class _Group:
-    """What is known about one statement."""
+    """Everything known about one statement."""
 
     first: Parsed
     text: str
@@ -63,7 +63,7 @@ class Collection:
         self._groups: dict[str, _Group] = {}
 
     def add_counters(self, text: str, *, calls: int, seconds: float, rows: int | None) -> None:
-        """Add what pg_stat_statements counted. Where it counted a statement, times from logs are not added."""
+        """Add the counters of pg_stat_statements for a statement. Times from logs are then not added to them."""
         group = self._group(text)
         if not group.has_counters:
             group.has_counters, group.calls, group.seconds, group.rows = True, 0, 0.0, None
@@ -93,7 +93,7 @@ class Collection:
                 group.samples.add(sample)
 
     def add_file(self, name: str, text: str, values: Iterable[tuple[str | None, ...]]) -> None:
-        """Add a statement from a file of SQL, with the values given there. The file does not say how often it runs."""
+        """Add a statement from a file of SQL, with the values given there. Its number of calls is unknown."""
         group = self._group(text)
         group.name = group.name or name
         sets = list(values) or ([()] if parameters_in(text) == 0 else [])

@@ -26,7 +26,7 @@ class Counted:
     seconds: float
     rows: int | None
     skipped: str = ""
-    """Why it does not count: nested in another statement, or its text is hidden."""
+    """Why the row does not count: the statement is nested in another one, or its text is hidden."""
 
 
 def is_counters_header(names: Iterable[str]) -> bool:
@@ -43,12 +43,12 @@ def counters_from_csv(lines: Iterable[str], where: str) -> Iterator[Counted]:
 
 
 def counters_from_json(text: str, where: str) -> Iterator[Counted]:
-    """Yield the rows of a JSON export: one array of objects, or one object a line. StudyError as above."""
+    """Yield the rows of a JSON export: one array of objects, or one object per line. StudyError as for CSV."""
     yield from counters_from_rows(_json_rows(text, where), where)
 
 
 def counters_from_rows(rows: Iterable[Any], where: str) -> Iterator[Counted]:
-    """Yield rows that are mappings by name of column; StudyError as above."""
+    """Yield the counters of rows that map names of columns to values; StudyError as for CSV."""
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, Mapping):
             raise _bad_row(f"{where}, row {number}", f"a {type(row).__name__}", "an object with query, calls and times")

@@ -17,7 +17,7 @@ DOCUMENT_HEAD = re.compile(r'\s*\{\s*"schema"\s*:\s*"' + re.escape(SCHEMA) + '"'
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedStatement:
-    """A statement of a document, apart from what follows from its text."""
+    """A statement of a document, without the properties that follow from its text."""
 
     text: Annotated[str, Field(min_length=1)]
     calls: NonNegativeInt

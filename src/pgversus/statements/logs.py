@@ -39,7 +39,7 @@ class LogEntry:
     """One message of a server, with its detail."""
 
     session: str
-    """What the log says to tell sessions apart; empty if it does not."""
+    """Identity of the session; empty if the log does not contain it."""
     message: str
     detail: str
 
@@ -77,9 +77,9 @@ def json_entries(lines: Iterable[str]) -> Iterator[LogEntry | None]:
 
 
 def stderr_entries(lines: Iterable[str]) -> Iterator[LogEntry | None]:
-    """Yield the messages of a log in text form, whatever its log_line_prefix, and None for each line of others.
+    """Yield the messages of a log in text form, whatever its log_line_prefix, and None for each other line.
 
-    A message continues on lines that begin with a tab, and its detail follows at once.
+    A message continues on lines that begin with a tab, and its detail follows immediately.
     """
     session, parts, part = "", dict[str, str](), ""
     for line in lines:
@@ -103,11 +103,11 @@ def stderr_entries(lines: Iterable[str]) -> Iterator[LogEntry | None]:
 def executions(entries: Iterable[LogEntry]) -> Iterator[Execution]:
     """Yield every execution that the messages report with its duration.
 
-    An execution reported by auto_explain and by the server itself is one. Parsing, binding and the fetches after the
-    first are no executions.
+    An execution that both auto_explain and the server itself report counts once. Parsing, binding and fetches after the
+    first one are not executions.
     """
     sent: dict[str, tuple[str, str]] = {}
-    """Text and detail of the statement logged last, by session: its duration follows in a message of its own."""
+    """Text and detail of the statement logged last, by session: its duration follows in a separate message."""
     explained: dict[str, Execution] = {}
     """The execution that auto_explain reported last, by session."""
     for entry in entries:
@@ -134,7 +134,7 @@ def executions(entries: Iterable[LogEntry]) -> Iterator[Execution]:
 
 
 def _text_and_detail(rest: str | None, entry: LogEntry, sent: dict[str, tuple[str, str]]) -> tuple[str, str]:
-    """Return text and detail of the statement that a duration belongs to; empty texts if there is none."""
+    """Return text and detail of the statement that a duration belongs to; empty texts if it is missing."""
     if rest is None:
         return sent.pop(entry.session, ("", ""))
     statement = _SENT.fullmatch(rest)
@@ -149,7 +149,7 @@ def _execution(text: str, detail: str, seconds: float) -> Execution:
 
 
 def _explained(body: str, seconds: float) -> Execution | None:
-    """Return the execution that a message of auto_explain reports, in its formats text and JSON; None otherwise."""
+    """Return the execution that a message of auto_explain reports in text or JSON format; None for other messages."""
     if body.lstrip().startswith("{"):
         plan = _json(body)
         if not isinstance(plan, dict) or not isinstance(plan.get("Query Text"), str):

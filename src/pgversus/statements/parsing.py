@@ -11,13 +11,13 @@ from pgversus.statements.statement import StatementKind
 _READS = frozenset({"SelectStmt"})
 _WRITES = frozenset({"InsertStmt", "UpdateStmt", "DeleteStmt", "MergeStmt"})
 _LONGEST = 1_000_000
-"""Characters. The parser's tree needs a hundred times the memory of the text."""
+"""Maximum number of characters. The parser's tree needs a hundred times the memory of the text."""
 _REMEMBERED = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parsed:
-    """What the parser says about a text."""
+    """The parser's result for a text."""
 
     fingerprint: str
     kind: StatementKind
@@ -51,6 +51,6 @@ def _kind(tree: dict[str, dict[str, object]]) -> StatementKind:
 
 
 def _unknown(text: str, problem: str) -> Parsed:
-    """Return a fingerprint of the text itself, without differences in white space."""
+    """Return the result for a text that is not one statement. Its fingerprint ignores differences in white space."""
     digest = hashlib.sha256(" ".join(text.split()).encode(errors="surrogatepass")).hexdigest()[:16]
     return Parsed(fingerprint=digest, kind=StatementKind.UNKNOWN, problem=problem)

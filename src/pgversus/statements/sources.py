@@ -34,14 +34,14 @@ from pgversus.statements.logs import (
 _NAME = re.compile(r"^-- name: *(.+?) *$", re.MULTILINE)
 _VALUES = re.compile(r"^-- values: *(.*?) *$", re.MULTILINE)
 _END = re.compile(r";\s*(?:--[^\n]*(?:\n\s*|\Z))*\Z")
-"""The end of a statement, and comments behind it, which belong to the next one."""
+"""The end of a statement, and comments after it, which belong to the next one."""
 _FIRST_LINES = 50
-"""Lines of a log in text form among which there must be a message."""
+"""Number of lines at the beginning of a log in text form that must contain a message."""
 
 
 @dataclass(slots=True)
 class SourceReport:
-    """What one source contributed."""
+    """Statements and problems found in one source."""
 
     where: str
     form: str = ""
@@ -75,7 +75,7 @@ def read_source(where: str, lines: Iterator[str], collection: Collection) -> Sou
 
 
 def read_rows(where: str, rows: Iterable[Mapping[str, Any]], collection: Collection) -> SourceReport:
-    """Add the rows of pg_stat_statements on a server to the collection. where: the server. StudyError as above."""
+    """Add the rows of pg_stat_statements on a server to the collection. where: the server. StudyError for a bad row."""
     report = SourceReport(where=where, form="pg_stat_statements")
     _add_counters(counters_from_rows(rows, where), collection, report)
     return report
@@ -85,7 +85,7 @@ def read_sql(where: str, text: str, name: str, collection: Collection) -> Source
     """Add the statements of a file of SQL to the collection: one, or several that begin with `-- name: NAME`.
 
     Lines `-- values: $1 = '5', $2 = NULL` give values for the parameters of a statement; each line is one set.
-    StudyError for values that cannot be read. name: of the only statement.
+    StudyError for values that cannot be read. name: the name of a single statement.
     """
     report = SourceReport(where=where, form="SQL")
     for title, statement in _named_parts(text, name):
@@ -109,7 +109,7 @@ def _named_parts(text: str, name: str) -> Iterator[tuple[str, str]]:
 
 
 def _head(lines: Iterator[str]) -> list[str]:
-    """Return the first lines, at least one that is not empty if there is one."""
+    """Return the first lines, including at least one non-empty line if there is one."""
     head = []
     for line in lines:
         head.append(line)

@@ -7,7 +7,7 @@ from pgversus.text.translation import N_
 
 
 class StatementKind(StrEnum):
-    """What a statement does, as far as checking it is concerned."""
+    """The kind of a statement, which determines how it can be checked."""
 
     READS = "reads"
     """SELECT, VALUES or TABLE."""
@@ -20,11 +20,11 @@ class StatementKind(StrEnum):
 
 
 NO_VALUES = N_("no values for its parameters")
-"""Why a statement cannot be executed whose values are neither recorded nor known from statistics."""
+"""Why a statement cannot be executed if its values are neither recorded nor known from statistics."""
 
 
 class ValueClass(StrEnum):
-    """What kind of values statistics suggest for the parameters of a statement."""
+    """Kind of values that statistics suggest for the parameters of a statement."""
 
     COMMON = "common values"
     """The most common value of a column, or a range with many rows."""
@@ -40,7 +40,7 @@ class Sample:
     values: tuple[str | None, ...] = ()
     """Values of $1, $2 and so on; None is NULL."""
     seconds: float | None = None
-    """How long it took; None if the source does not say."""
+    """Execution time; None if the source does not report it."""
     value_class: ValueClass | None = None
     """None for values of the application."""
 
@@ -55,16 +55,16 @@ class RecordedStatement:
     problem: str
     """Why it cannot be parsed; empty if it can."""
     text: str
-    """With $1, $2 and so on for constants and parameters, if a source says so."""
+    """With $1, $2 and so on in place of constants and parameters, if a source stores it in this form."""
     parameters: int
     """Number of parameters in its text."""
     calls: int
     seconds: float
     """Total execution time."""
     rows: int | None
-    """Rows returned or changed by all executions; None if no source says so."""
+    """Rows returned or changed by all executions; None if no source reports them."""
     samples: tuple[Sample, ...]
-    """At most three executions whose values are known: a fast, a median and a slow one; empty if there are none."""
+    """At most three executions whose values are known: a fast, a median and a slow one; empty without any."""
     name: str = ""
     """Name given in a file of SQL; empty otherwise."""
 

@@ -1,6 +1,6 @@
-"""Values for parameters whose values no source knows, from the statistics of the columns that they are compared with.
+"""Values for parameters whose values no source reports, from statistics of the columns that they are compared with.
 
-Which value a parameter has often decides the plan, so there are two classes of values: common and rare ones.
+The value of a parameter often decides the plan, so there are two classes of values: common and rare ones.
 """
 
 import re
@@ -23,13 +23,13 @@ _TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 _FROM, _TO = frozenset({">", ">="}), frozenset({"<", "<="})
 _LIKE = frozenset({"~~", "~~*"})
 _PREFIX = 3
-"""Characters of a value in a pattern for LIKE."""
+"""Number of characters of a value in a pattern for LIKE."""
 _LISTED = 3
-"""Values in a list."""
+"""Number of values in a list."""
 _LIMITS = {"limitCount": "10", "limitOffset": "0"}
 _LOW = {ValueClass.COMMON: (0.25, 0.5), ValueClass.RARE: (0.5, 0.98)}
 _HIGH = {ValueClass.COMMON: (0.75, 0.5), ValueClass.RARE: (0.51, 0.02)}
-"""Bounds as fractions of the rows: of a range with two bounds, and of one that is open on the other side."""
+"""Bounds of a range as fractions of the rows: if it has two bounds, and if its other side is open."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,10 +43,10 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParameterUse:
-    """A column with which a parameter is compared, or which it is assigned to."""
+    """A column with which a parameter is compared, or to which it is assigned."""
 
     number: int
-    """Of the parameter, from 1."""
+    """Number of the parameter, from 1."""
     column: Column
     operator: str
     """From the column's side: `created > $1` has `>`."""
@@ -59,11 +59,11 @@ class ColumnValues:
     most_common: tuple[str, ...]
     """The most common one first."""
     histogram: tuple[str, ...]
-    """In ascending order, each as far from the next in rows; without the most common ones."""
+    """In ascending order, with equal numbers of rows between neighbors; without the most common values."""
 
 
 def uses_in_plan(plan: Mapping[str, Any]) -> list[ParameterUse]:
-    """Return what the conditions of a generic plan compare parameters with. plan: EXPLAIN (VERBOSE, FORMAT JSON)."""
+    """Return the columns that a generic plan compares with parameters. plan: EXPLAIN (VERBOSE, FORMAT JSON)."""
     nodes = list(_nodes(plan))
     tables = {
         node["Alias"]: f"{_quoted(node['Schema'])}.{_quoted(node['Relation Name'])}"
@@ -115,9 +115,9 @@ def chosen_samples(
     uses: Sequence[ParameterUse],
     known: Mapping[Column, ColumnValues],
 ) -> list[Sample]:
-    """Return an execution with common and one with rare values, one if they are the same; none if a value is unknown.
+    """Return a sample with common and one with rare values; one if they are equal, none if a value is unknown.
 
-    types: of the parameters, in order, as PostgreSQL names them. uses: the first one of each parameter counts.
+    types: types of the parameters, in order, as PostgreSQL names them. uses: the first one of each parameter counts.
     """
     fixed = limits(text)
     samples = []

@@ -2,7 +2,7 @@
 
 effects.py      ratios between arms, and values of one arm
 confidence.py   widths of intervals, verdicts, and the number of blocks that an answer needs
-moderation.py   errors of many ratios that learn from each other
+moderation.py   standard errors of many ratios, estimated together
 hosts.py        a comparison on each host of a fleet
 analysis.py     the analysis of one comparison: sensitivity, plateaus
 block_model.py  noise within and between blocks, and the best number of rounds

@@ -35,10 +35,10 @@ _FARTHEST = math.log(1e6)
 
 
 def smallest_difference(estimate: LogEstimate, rule: LookRule) -> float | None:
-    """Return the smallest difference, as a share, detected with POWER in as many blocks; None before the first look.
+    """Return the smallest difference, as a share, that as many blocks detect with POWER; None before the first look.
 
     The interval must exclude zero even if the estimate is below the true difference, so this is its half width plus
-    0.84 standard errors (80 % power after Cohen, for the normal distribution).
+    0.84 standard errors (80 % power according to Cohen, for the normal distribution).
     """
     if not rule.may_look(estimate.n) or math.isnan(estimate.standard_error):
         return None
@@ -90,7 +90,7 @@ class ContenderResult:
     log_ratio: LogEstimate | None
     """For the metric of the verdict; None until a block holds both arms."""
     interval: Interval
-    """Of this log ratio."""
+    """Interval of this log ratio."""
     ratios: Mapping[Quantity, Estimate]
     """Contender / baseline for each quantity that has a ratio; empty for an invalid contender. Percentiles have none
     if a block has too few transactions for them."""
@@ -117,8 +117,8 @@ class Analysis:
     arm_values: tuple[Mapping[Quantity, Estimate], ...]
     """Per arm, in order."""
     counters: tuple[Mapping[str, float], ...]
-    """Per arm, in order: per transaction, or absolute (study/counters.py); those of blocks in bytes if the blocks of
-    the arms differ in size."""
+    """Per arm, in order: per transaction, or absolute (study/counters.py). Counters of data blocks are in bytes if the
+    block sizes of the arms differ."""
     results: tuple[ContenderResult, ...]
     """Per contender, in order."""
 
@@ -162,7 +162,7 @@ def analyze(
 
     invalid: contenders without claims, because their trials failed too often.
     known: results of contenders after the same blocks; missing ones are computed.
-    block_bytes: the size of the blocks of data of each arm, None if unknown; empty if the usual one.
+    block_bytes: the size of data blocks on each arm, None if unknown; empty if all have the usual size.
     """
     counted = cache(lambda: counter_estimates(samples.blocks, len(comparison.arms), rule, block_bytes))
     return Analysis(
@@ -185,13 +185,13 @@ def analyze(
 
 
 def quantities_of(comparison: Comparison) -> tuple[Quantity, ...]:
-    """Return the quantities of its trials: every metric, and the time of each step of an operation with several."""
+    """Return the quantities of trials: every metric, and the time of each step of an operation with several."""
     steps = comparison.workload.steps
     return (*_METRICS, *(StepTime(step.name) for step in steps)) if len(steps) > 1 else _METRICS
 
 
 def times_of(comparison: Comparison) -> tuple[Quantity, ...]:
-    """Return the times of an operation: of the whole, then of each of its steps if it has several."""
+    """Return the times of an operation: the total time, then the time of each step if it has several."""
     return (Metric.TIME, *(one for one in quantities_of(comparison) if isinstance(one, StepTime)))
 
 
@@ -306,11 +306,10 @@ def plateau(
 ) -> Plateau | None:
     """Return the plateau of these arms, which include the baseline; None unless each has a ratio to the baseline.
 
-    Arms are ordered by their ratios to the baseline, as in the verdicts: each ratio covers both its arms in the same
-    blocks, while arms that were decided early have fewer. Comparisons with the baseline have the interval of the
-    verdict. All others have one that covers every pair of arms, because the best arm is chosen from the same blocks as
-    the differences: the rule has one verdict per contender, and there are half as many pairs per contender as there
-    are arms.
+    Arms are ordered by their ratios to the baseline, as in the verdicts: each ratio comes from blocks that hold both
+    arms, while arms that were decided early have fewer blocks. Comparisons with the baseline use the interval of the
+    verdict. All others use an interval that covers every pair of arms, because the best arm is chosen from the same
+    blocks as the differences. The rule has one verdict per contender, and n arms have n / 2 pairs per contender.
     """
     samples = Samples(blocks)
     strict = rule.shared_by(max(1, math.ceil(len(arms) / 2)))

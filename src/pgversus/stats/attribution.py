@@ -48,10 +48,10 @@ class Attribution:
     plans_s: BoundedValue
     rest_s: BoundedValue
     share_of_time: BoundedValue | None
-    """Share of the plans in the time saved, where the order matters: they are the second step, after everything else.
-    None like the share."""
+    """Share of the plans in the time saved. Here the order matters: the plans are the second step, after other changes.
+    None if the share is None."""
     rest_verdict: Verdict
-    """The verdict for the contender with the old plans against the baseline: the effect of everything else."""
+    """The verdict for the contender with the old plans against the baseline: the effect of other changes."""
     blocks: int
 
 

@@ -174,9 +174,9 @@ def soonest_rounds(model: BlockModel, design: Design, rule: LookRule, left_s: fl
     """Return the rounds of the next block with which the interval reaches the next target width soonest.
 
     The target is the precision of the design or, without one, the margin, or half the present width if that is already
-    narrower than the margin. If it cannot be reached in time, the narrowest reachable of several wider targets is used;
-    otherwise, the rounds that give the narrowest interval at the end of the budget. left_s: remaining budget. A block
-    that exceeds it is chosen only if all do.
+    narrower than the margin. If it cannot be reached in time, the narrowest reachable of several wider targets is used.
+    If none is reachable, this returns the rounds that give the narrowest interval at the end of the budget. left_s:
+    remaining budget. A block that exceeds it is chosen only if all do.
     """
     now = model.half_width(0, design.rounds, rule)
     wanted = design.log_precision or (design.log_margin if now > design.log_margin else now / 2)

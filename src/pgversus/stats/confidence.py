@@ -94,7 +94,7 @@ def look_rule(design: Design, verdicts: int) -> LookRule:
 
 
 def check_precision(design: Design, verdicts: int) -> None:
-    """Raise StudyError for a precision that the resolution of a percentile keeps out of reach of any number of blocks.
+    """Raise StudyError if no number of blocks can reach the precision, given the resolution of a percentile.
 
     verdicts: as for look_rule().
     """
@@ -130,7 +130,7 @@ def sequential_alpha(max_blocks: int, verdicts: int) -> float:
 
 @lru_cache(maxsize=4096)
 def critical_value(n: int, alpha: float) -> float:
-    """Student's t with n - 1 degrees of freedom at a two-sided level; n is 2 or more."""
+    """Return Student's t with n - 1 degrees of freedom at a two-sided level; n is 2 or more."""
     from scipy.special import stdtrit  # noqa: PLC0415 - the import takes 0.3 s, which `--help` does not need
 
     return float(stdtrit(n - 1, 1 - alpha / 2))

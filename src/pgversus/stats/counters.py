@@ -177,7 +177,7 @@ class CounterRatio:
     n: int
     """Number of blocks."""
     is_sure: bool
-    """Whether both differ by the stricter rule, which covers all counters together."""
+    """Whether the arms differ by the stricter rule, which covers all counters together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,7 +201,7 @@ class CounterEstimates:
     """Per arm, in order: the mean over its blocks, in the counter's unit per transaction, or absolute. Counters that
     a block does not have are absent."""
     ratios: tuple[Mapping[str, CounterRatio], ...]
-    """Per contender, in order, from blocks like ratios of throughput. Counters that were zero or unavailable in a block
+    """Per contender, in order; blocks as for ratios of throughput. Counters that were zero or unavailable in a block
     of either arm are absent."""
     one_sided: tuple[Mapping[str, OneSidedCounter], ...]
     """Per contender, in order."""
@@ -212,7 +212,7 @@ def counter_estimates(
 ) -> CounterEstimates:
     """Return means and ratios of all counters, in units that mean the same on every arm (comparable_counters()).
 
-    arms: their number; the first is the baseline. block_bytes: by arm, None if unknown; empty if the usual one.
+    arms: their number; the first is the baseline. block_bytes: by arm, None if unknown; empty for the usual size.
     """
     baseline, *contenders = tables = [_table(blocks, arm, block_bytes) for arm in range(arms)]
     strict = rule.shared_by(_looked_at(tables))
@@ -245,9 +245,9 @@ class _Table:
     transactions: Numbers
     """Per block; NaN if it does not hold the arm."""
     names: tuple[str, ...]
-    """Of the columns."""
+    """Names of the columns."""
     block_bytes: int
-    """Of its server; the usual size if unknown."""
+    """Block size of its server; the usual size if unknown."""
 
     def shares(self) -> Numbers:
         """Return the values, per transaction where that is meaningful."""
@@ -368,7 +368,7 @@ def foreign_cpu_s(counter: Callable[[str], Amount]) -> Amount:
     """Return the user CPU time of programs other than servers and pgbench, in seconds; NaN if unavailable.
 
     Kernel time is excluded: kernel threads encrypt, compress and write back on behalf of an arm. Counting that as
-    foreign would penalise the arm that moves more data. The clocks of host and processes are separate, so the result
+    foreign would penalize the arm that moves more data. The clocks of host and processes are separate, so the result
     may be slightly negative for a short window.
 
     counter: returns a counter by name, of one window or of each trial; NaN if unavailable.

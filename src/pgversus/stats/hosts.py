@@ -1,9 +1,9 @@
 """A comparison on each host of a fleet, and whether the hosts agree.
 
-A ratio compares two arms on one host, whatever the host is like. The verdict is about the mean over the hosts that
-measured, each with the weight of its blocks. The spread of blocks includes the differences between hosts, so that its
-interval is never too narrow because they differ. A mean may hide that they contradict each other: a verdict needs the
-support of every host.
+Each ratio compares two arms on one host, so that hosts may differ. The verdict is about the mean over the hosts that
+measured, weighted by their numbers of blocks. The spread of blocks includes the differences between hosts, so these
+never make the interval too narrow. A mean may hide that hosts contradict each other, so a verdict needs the support of
+every host.
 """
 
 import math
@@ -25,7 +25,7 @@ class HostResult:
     verdict: Verdict
     log_ratio: LogEstimate
     interval: Interval
-    """Those of all hosts, over all verdicts of the study, hold together with 95 % confidence."""
+    """The intervals of all hosts, over all verdicts of the study, hold together with 95 % confidence."""
 
 
 def results_by_host(
@@ -53,8 +53,8 @@ def results_by_host(
 def hosts_agree(verdict: Verdict, results: tuple[HostResult, ...], metric: Metric, log_margin: float) -> bool:
     """Return whether every host supports the verdict on the mean of all.
 
-    None shows another one, and where a host has enough blocks for an interval, its own estimate is on the same side,
-    or inside the margin for equivalence. A mean inside the margin may come from hosts that differ in direction.
+    No host has a different verdict. If a host has enough blocks for an interval, its own estimate is on the same side,
+    or inside the margin for equivalence: a mean inside the margin may come from hosts that differ in direction.
     """
     return all(_supports(one, verdict, metric, log_margin) for one in results)
 

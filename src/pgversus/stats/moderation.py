@@ -1,6 +1,6 @@
-"""Standard errors of many ratios that learn from each other, and which of the ratios to measure again.
+"""Standard errors of many ratios, estimated together, and the selection of ratios to measure again.
 
-A few blocks tell little about the noise of a statement, but all statements together tell how noise is distributed over
+A few blocks say little about the noise of a statement, but all statements together show how noise is distributed over
 statements. The variance of each is moved towards that distribution, which adds degrees of freedom to its interval.
 Source: Smyth, "Linear models and empirical Bayes methods for assessing differential expression in microarray
 experiments", 2004, doi 10.2202/1544-6115.1027.
@@ -18,9 +18,9 @@ _FEWEST = 3
 """Ratios from which a distribution of variances can be estimated."""
 _LEAST_VARIANCE = 1e-12
 _MOST_DEGREES = 1e6
-"""Instead of infinity: all ratios have the same variance."""
+"""Stands for infinity, at which all ratios have the same variance."""
 DISCOVERY_RATE = 0.1
-"""Share of the selected ratios that may be selected by chance. Each is then measured again."""
+"""Share of the selected ratios that may be selected by chance. All selected ratios are measured again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ class VariancePrior:
     """The distribution of variances: a scaled inverse chi-squared distribution."""
 
     degrees: float
-    """What it is worth, in blocks; 0 if there are too few ratios."""
+    """Its weight, in blocks; 0 for too few ratios."""
     variance: float
     """Its scale: the typical variance of the log ratio of one block."""
 
@@ -75,7 +75,7 @@ def variance_prior(estimates: Sequence[LogEstimate]) -> VariancePrior:
         math.log(_variance(one)) - float(digamma(half)) + math.log(half)
         for one, half in zip(estimates, halves, strict=True)
     ]
-    # What chi-squared distributions of this many degrees of freedom would not explain.
+    # The part of the variance that chi-squared distributions of these degrees of freedom do not explain.
     excess = variance(logs) - fmean(float(polygamma(1, half)) for half in halves)
     degrees = 2 * _inverse_trigamma(excess) if excess > 0 else _MOST_DEGREES
     if degrees >= _MOST_DEGREES:

@@ -35,7 +35,7 @@ def add_missing_columns(database: sqlite3.Connection) -> None:
 
 
 def added_columns(database: sqlite3.Connection, table: str) -> dict[str, str]:
-    """Return the columns added to a table since the first results, for SELECT: each is its name, or NULL if missing."""
+    """Return expressions for SELECT of the columns added since the first results: the name, or NULL if missing."""
     there = _columns(database, table)
     return {name: name if name in there else "NULL" for name in _ADDED[table]}
 

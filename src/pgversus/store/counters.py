@@ -1,8 +1,8 @@
 """The counters of a trial in one column: an array in the order of a table of names.
 
-A study may have a hundred thousand trials with sixty counters each. As rows they would be most of the file; as text,
-reading them would take most of the time of a report. So they are stored as doubles, which the view `counter` of
-schema.sql reads in plain SQL.
+A study may have a hundred thousand trials with sixty counters each. As rows they would take up most of the
+file; as text, reading them would take most of the time of a report. They are therefore stored as doubles, which the
+view `counter` of schema.sql reads in plain SQL.
 """
 
 import sqlite3

@@ -100,8 +100,8 @@ _LOCK_NAME = "lock"
 def locked_folder(folder: Path) -> Iterator[None]:
     """Lock a results folder for one run, creating it if it is missing; StoreError if it is in use or not writable.
 
-    If no results were stored, everything created here is removed again. The lock file stays next to results: a run that
-    waits for a lock file that is removed after its release would hold a lock on nothing.
+    If no results were stored, everything created here is removed again. The lock file stays next to results: if it
+    were removed after its release, a run that waits for it would hold a lock on nothing.
     """
     made = [] if holds_results(folder) else _missing(folder)
     lock = private_lock(folder / _LOCK_NAME)
@@ -148,7 +148,7 @@ def _in_use(folder: Path) -> StoreError:
 
 
 def confirmation_folder(results: Path) -> Path:
-    """Return the folder with the confirmation of what an upgrade check found."""
+    """Return the folder with the confirmation of the findings of an upgrade check."""
     return results / "confirmation"
 
 

@@ -1,4 +1,4 @@
-"""Invariants of studies, comparisons and preparations: those written satisfy them, those read are checked.
+"""Invariants of studies, comparisons and preparations, which all written ones satisfy. They are checked on reading.
 
 Reports and resumed runs rely on them. A violation raises ValueError.
 """

@@ -1,4 +1,4 @@
-"""Latency distributions of the blocks of an arm, and quantiles of trials that have no column.
+"""Latency distributions of the blocks of an arm, and quantiles that have no column of their own.
 
 The schema has a column for each quantile that existed when it was fixed; later ones are read from the histograms.
 """

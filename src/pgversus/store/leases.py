@@ -21,7 +21,7 @@ class Outcome(StrEnum):
     UNMEASURED = "unmeasured"
     """The start ended before it was the block's turn."""
     LOST = "lost"
-    """The host was lost; a result that comes later is not used."""
+    """The host was lost; a result that arrives later is not used."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

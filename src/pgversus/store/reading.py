@@ -31,7 +31,7 @@ _QUANTILES = tuple(QUANTILE_COLUMNS.values())
 _NO_QUANTILES: Mapping[float, float] = {}
 Read = TypeVar("Read")
 _Log = Annotated[float, Field(ge=-50, le=50, allow_inf_nan=False)]
-"""Logarithm of a ratio; real ones are far within these limits."""
+"""Logarithm of a ratio; actual values are far within these limits."""
 _LONGEST_STEPS = 1_000_000
 # Characters: names and seconds of an operation's steps.
 _Trial = tuple[
@@ -76,7 +76,7 @@ _PREPARED = "SELECT context, found, failed_words FROM preparation ORDER BY conte
 _CONTEXTS = TypeAdapter(list[tuple[Number, str]])
 _ALL_CONTEXTS = "SELECT context, comparison FROM context ORDER BY context"
 _HostName = Annotated[str, Field(max_length=253)]
-"""As long as the name of a host in DNS."""
+"""At most as long as a host name in DNS."""
 _BLOCKS = TypeAdapter(list[tuple[Number, Number, Seconds, Count, _HostName | None]])
 _ALL_BLOCKS = "SELECT context, block, wall_s, repeated_rounds, {host} FROM block ORDER BY context, block"
 _Day = Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
@@ -87,7 +87,7 @@ FROM block GROUP BY context ORDER BY context
 """
 _NO_STEPS: Mapping[str, float] = MappingProxyType({})
 _ROWS_AT_ONCE = 2000
-# Counters of these rows are decoded together; twice as many rows are not faster.
+# Number of rows whose counters are decoded together; twice as many are not faster.
 _ROOM_FOR_SHORT, _SOME_ROOM = 4, 2**26
 """Limit on padding arrays written before all names were known: a multiple of the file size, plus some bytes."""
 
@@ -102,10 +102,10 @@ class StoredContext:
     """Why it could not be prepared."""
     blocks: tuple[Block, ...]
     plans: Callable[[], CapturedPlans | None]
-    """Read on demand, since the plans of thousands of contexts are most of the file; None if none were captured.
+    """Read on demand, since the plans of thousands of contexts take up most of the file; None if none were captured.
     StoreError if they can no longer be read."""
     latencies: Callable[[], Mapping[int, Sequence[LatencyHistogram]]]
-    """Of each block, by arm; read on demand for the same reason."""
+    """Latencies of each block, by arm; read on demand for the same reason."""
     is_checked: bool
     """Whether rows were compared or plans sampled under load."""
     days: tuple[str, str] | None = None
@@ -125,7 +125,7 @@ class StoredStudy:
 
 
 def read_results(folder: Path) -> StoredStudy:
-    """Read a results folder; StoreError if there are no results or they are damaged or of an unknown format."""
+    """Read a results folder; StoreError if the results are missing, damaged or of an unknown format."""
     with opened(folder) as database:
         facts = {name: fact_of(name, value) for _, name, value in read_rows(database, _ALL_FACTS, _FACTS, key=1)}
         if "study" not in facts:

@@ -1,4 +1,4 @@
-"""The results file: opened for reading so that nothing in it is executed, and reading it terminates.
+"""The results file: opened for reading so that nothing in it is executed, and so that reading it always ends.
 
 A results file may be untrusted. pgversus reads only tables of the form of schema.sql, without triggers. Views,
 including those of schema.sql, are for SQL queries by users and are never read.
@@ -50,7 +50,7 @@ _LONGEST_VALUE = 10**9
 _LONGEST_WORDS = 300
 _BESIDE = ("-wal", "-shm", "-journal")
 _LEAST_INDEX_BYTES = 2**15
-"""The size of the smallest index of a WAL (-shm): SQLite writes only with a complete one."""
+"""The size of the smallest index of a WAL (-shm): SQLite does not write without a complete index."""
 
 
 class ResultsFile(sqlite3.Connection):
@@ -64,8 +64,8 @@ class ResultsFile(sqlite3.Connection):
 def opened(folder: Path) -> Iterator[ResultsFile]:
     """Open the results in a folder for reading, in one transaction.
 
-    StoreError if there are none or they are of an unknown format or damaged; it also replaces sqlite3.Error, ValueError
-    and RecursionError raised in the block.
+    StoreError if the results are missing, damaged or of an unknown format; it also replaces sqlite3.Error, ValueError
+    and RecursionError raised in the body.
     """
     try:
         size, uri = _checked_size(folder), read_only_uri(folder)
@@ -168,7 +168,7 @@ def _checked_size(folder: Path) -> int:
         raise ValueError(f"{FILE_NAME} is not a regular file")
     size = status.st_size
     for path in (folder / f"{FILE_NAME}{end}" for end in _BESIDE):
-        # A run removes them when it ends.
+        # A run removes these files when it ends.
         with suppress(FileNotFoundError):
             beside = path.lstat()
             if not stat.S_ISREG(beside.st_mode):
@@ -178,7 +178,7 @@ def _checked_size(folder: Path) -> int:
 
 
 def read_only_uri(folder: Path) -> str:
-    """Return a URI for SQLite: reading results of another user, or on a full disk, must work and create no files."""
+    """Return a URI for SQLite that can read results of another user, or on a full disk, and creates no files."""
     # SQLite would create files, or enlarge them, even to read.
     return f"{(folder / FILE_NAME).absolute().as_uri()}?{'mode=ro' if _may_be_written(folder) else 'immutable=1'}"
 

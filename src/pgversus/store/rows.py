@@ -19,7 +19,7 @@ Seconds = Annotated[float, Field(ge=0, le=1e18, allow_inf_nan=False)]
 
 _LONGEST_SHOWN = 20
 _SHORT_TEXT = 100_000
-"""A text of this many characters holds few enough values not to be counted."""
+"""Texts of up to this many characters hold so few values that these need not be counted."""
 MOST_VALUES = 50_000
 """Each invalid value of a JSON document takes several kB."""
 

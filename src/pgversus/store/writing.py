@@ -66,7 +66,7 @@ class Results:
             write_private(part, "")
             _write_whole(part, study, contexts, facts or {})
             part.rename(folder / FILE_NAME)
-            # The name of the file survives a power failure like its content.
+            # Then the name of the file survives a power failure, as its content does.
             sync_to_disk(folder)
         except OSError as error:
             raise unwritable(folder, error.strerror or error) from error
@@ -134,7 +134,7 @@ class Results:
         self._write([("lease_end", {**asdict(lease), "ended_at": _now(), "outcome": outcome.value})])
 
     def add_unused(self, lease: Lease, block: Block) -> None:
-        """Store what was measured and does not count."""
+        """Store the trials of a block that does not count."""
         self._write(
             [
                 (
@@ -165,7 +165,7 @@ class Results:
 
 
 def _use_wal(database: sqlite3.Connection) -> None:
-    """Raise ValueError where SQLite can only keep a rollback journal, as on some network file systems.
+    """Raise ValueError if SQLite can only keep a rollback journal, as on some network file systems.
 
     After a kill, results with such a journal could be neither read nor resumed.
     """

@@ -1,4 +1,4 @@
-"""The question: what is compared, under which workload and with which design. Pure.
+"""The question: the compared arms, their workload and the design. Pure.
 
 servers.py     server names on the command line
 build_options.py  options of a server that is built from source

@@ -1,8 +1,8 @@
-"""The statements of an application, each as a script of pgbench and a context of an upgrade check.
+"""The statements of an application, each as a pgbench script and as a context of an upgrade check.
 
 One more context plans all of them without executing them, so that planning time has a finding of its own. A check has
-two studies. Screening runs the same few blocks of every statement. What differs there is measured again in the fresh
-blocks of the confirmation, under the usual rule, before it is reported.
+two studies. Screening runs the same few blocks of every statement. Statements that differ there are measured again in
+the fresh blocks of the confirmation, under the usual rule, before they are reported.
 """
 
 import math
@@ -30,12 +30,12 @@ from pgversus.study.workload import PgbenchWorkload, QueryMode, Script, loads_of
 from pgversus.text.translation import N_
 
 _SCREENING_BLOCKS, _SCREENING_ROUNDS = 6, 2
-# One quad of windows for each start. Six starts tell apart what is typical for all statements together.
+# One quad of windows for each start. Six starts are enough to estimate the noise of all statements together.
 DEFAULT_COVERAGE = 0.99
 FACTOR = "statement"
 """The factor whose levels are the statements."""
 PLANNING = "planning of all statements"
-"""Name of the context that only plans them."""
+"""Name of the context that only plans the statements."""
 _PLANNING_TEXT = "EXPLAIN of each statement"
 _TOO_SMALL = N_("smaller than the coverage requires")
 _TABLE = re.compile(r"\b(?:FROM|INTO|UPDATE|JOIN)\s+(?:ONLY\s+)?((?:\w+\.)?\w+)", re.IGNORECASE)
@@ -51,11 +51,12 @@ def contexts_of(
     design: Design,
     coverage: float = 1.0,
 ) -> tuple[tuple[Context, ...], tuple[ApplicationStatement, ...]]:
-    """Return a context for each statement that can be executed, and what the study knows of every statement.
+    """Return a context for each statement that can be executed, and a record of every statement.
 
     The last context is the planning of all of them. The contexts have the design of a screening.
-    statements: largest total time first. load: runs each statement; its scripts are replaced. arms: likewise.
-    design: for what is confirmed. coverage: share of the total time from which the smaller statements are left out.
+    statements: largest total time first. load: runs each statement; its scripts are replaced. arms: their workload is
+    replaced. design: the design of the confirmation. coverage: share of the total time after which the remaining,
+    smaller statements are left out.
     StudyError if no statement can be executed, for external servers, or without data.
     """
     _check_arms(arms)
@@ -150,7 +151,7 @@ def stored_values(statements: Iterable[ApplicationStatement]) -> dict[str, list[
 
 
 def _of_sample(context: Context, name: str, sample: Sample, *, number: int) -> Context:
-    """Return the context of a statement with these values. name: of the statement."""
+    """Return the context of a statement with these values. name: the name of the statement."""
     own_name = _with_class(name, sample)
     script = script_of_sample(sample, parsed(sample.text).kind, own_name)
     return _with_script(context, own_name, script, number=number)
@@ -165,7 +166,7 @@ def _with_script(context: Context, name: str, script: Script, *, number: int) ->
 
 
 def _context(comparison: Comparison, load: PgbenchWorkload, name: str, script: Script, *, number: int) -> Context:
-    """Return the context that runs a script on the arms of a comparison. name: of the statement."""
+    """Return the context that runs a script on the arms of a comparison. name: the name of the statement."""
     own_load = replace(load, scripts=(script,))
     if script.prepared is not None:
         own_load = replace(own_load, query_mode=QueryMode.SIMPLE, variables=((IS_NEW, "1"),))
@@ -180,7 +181,7 @@ def _planning(name: str, *, context: int) -> ApplicationStatement:
 
 
 def _with_sample(one: ApplicationStatement, sample: Sample, *, of: int, context: int) -> ApplicationStatement:
-    """Return a statement with values, as one of several such."""
+    """Return the statement with the values of a sample. of: number of samples that share its calls and time."""
     return replace(
         one,
         name=_with_class(one.name, sample),
@@ -198,7 +199,7 @@ def _with_class(name: str, sample: Sample) -> str:
 
 
 def confirmation_study(study: Study, numbers: Sequence[int]) -> Study:
-    """Return the study that measures contexts of a screening again. numbers: of these, in order, at least one."""
+    """Return the study that measures contexts of a screening again. numbers: their numbers, in order, at least one."""
     by_number = {one.number: one for one in study.contexts}
     contexts = []
     for place, number in enumerate(numbers, start=1):
@@ -215,9 +216,9 @@ def script_in(context: Context) -> Script:
 
 
 def side_effects_study(study: Study, contender: int, settings: Sequence[Setting], scripts: Collection[str]) -> Study:
-    """Return the study of what settings do to some statements of a screening on one of its targets.
+    """Return the study of the effect of settings on some statements of a screening, on one of its targets.
 
-    contender: index of the target's arm. scripts: names of the scripts of the statements, at least one of the study.
+    contender: index of the target's arm. scripts: names of the statements' scripts, at least one of them in the study.
     """
     contexts: list[Context] = []
     text = ", ".join(f"{one.name} = {one.value}" for one in settings)
@@ -236,7 +237,7 @@ def side_effects_study(study: Study, contender: int, settings: Sequence[Setting]
 
 
 def _study_beneath(study: Study, name: str, title: str, contexts: Sequence[Context]) -> Study:
-    """Return a study of these contexts that follows from the screening. name: appended to that of the screening."""
+    """Return a study of these contexts that follows from the screening. name: appended to the screening's name."""
     return replace(
         study,
         name=f"{study.name}: {name}",
@@ -258,7 +259,7 @@ def confirmation(design: Design) -> Design:
 
 
 def _check_arms(arms: Sequence[Arm]) -> None:
-    """Raise StudyError for external servers, on which no statement of unknown effect is executed, and without data."""
+    """Raise StudyError for arms without data, and for external servers, since statements may have any effect."""
     if external := [arm.label for arm in arms if isinstance(arm.server, RunningServer)]:
         raise StudyError(
             "an upgrade check executes statements only on servers that pgversus starts itself",
@@ -280,24 +281,24 @@ def _check_arms(arms: Sequence[Arm]) -> None:
 
 
 def _obstacles(statements: Sequence[RecordedStatement], coverage: float) -> list[str]:
-    """Return why each statement is left out; empty texts for those that are executed."""
+    """Return the reason why each statement is left out; an empty text if it is executed."""
     total_s = math.fsum(one.seconds for one in statements)
     before = accumulate((one.seconds for one in statements), initial=0.0)
     return [
-        # How often a statement of a file runs is unknown: it is not small.
+        # Statements from files have no number of calls, so they cannot count as small.
         _obstacle(one) or (_TOO_SMALL if one.calls and total_s and before_s >= coverage * total_s else "")
         for one, before_s in zip(statements, before, strict=False)
     ]
 
 
 def _obstacle(one: RecordedStatement) -> str:
-    """Return why a statement cannot be executed. Values may still be chosen, except for INSERT, whose keys exist."""
+    """Return why a statement cannot be executed. Values can be chosen later, except for INSERT, whose keys exist."""
     may_be_chosen = one.obstacle == NO_VALUES and not _INSERT.match(one.text)
     return "" if may_be_chosen else one.obstacle
 
 
 def _names(statements: Iterable[RecordedStatement]) -> list[str]:
-    """Return a name for each statement, its own or its number with the first table that it names, and for planning."""
+    """Return a name for each statement (its own, or its number and first table), and last the name of the planning."""
     names = [one.name or _numbered(number, one) for number, one in enumerate(statements, start=1)]
     return unique_labels([*names, PLANNING])
 

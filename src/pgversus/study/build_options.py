@@ -16,7 +16,7 @@ USUAL_BLOCK_SIZE = 8
 """Default size of table blocks and of WAL blocks, in kB."""
 
 HANDED_ON = r"(?:with|without|enable|disable)-[a-z0-9-]+"
-# configure knows which of its own options a version has.
+# configure itself checks whether a version has such an option.
 _OWN = frozenset(
     {
         "with-blocksize",

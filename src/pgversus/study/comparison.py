@@ -195,7 +195,7 @@ _BLOCKS = re.compile(r"\s*[1-9][0-9]{0,17}\s*")
 
 
 def with_equal_bytes(arms: Iterable[Arm]) -> tuple[Arm, ...]:
-    """Return the arms with defaults that count blocks replaced by equal sizes in bytes, for unusual block sizes.
+    """Return the arms, with sizes in bytes instead of defaults that count blocks if a block size is unusual.
 
     StudyError for a setting given as a number of blocks when block sizes differ.
     """

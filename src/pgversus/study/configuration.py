@@ -1,4 +1,4 @@
-"""A postgresql.conf of the user: which of its settings every arm gets, and which say nothing about speed."""
+"""The user's postgresql.conf: the settings that every arm gets, and those that say nothing about speed."""
 
 import re
 from dataclasses import dataclass
@@ -33,15 +33,15 @@ class Configuration:
     """The settings of a postgresql.conf."""
 
     settings: tuple[Setting, ...]
-    """For every arm that knows them."""
+    """Settings for every arm whose server has them."""
     left_out: tuple[str, ...]
-    """Names of the others: of the place where the server runs, or of extensions."""
+    """Names of the other settings: those for the place where the server runs, and those of extensions."""
 
 
 def read_configuration(text: str, where: str) -> Configuration:
-    """Return the settings of a postgresql.conf, of several lines with one name the last.
+    """Return the settings of a postgresql.conf; of several lines with the same name, the last one counts.
 
-    where: its path, for messages. StudyError for a line that is no setting, and for one that includes another file.
+    where: its path, for messages. StudyError for a line that is not a setting or that includes another file.
     """
     found: dict[str, Setting] = {}
     for number, line in enumerate(text.splitlines(), start=1):

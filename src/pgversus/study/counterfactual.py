@@ -16,9 +16,9 @@ from pgversus.study.study import Context, Study
 from pgversus.study.workload import Script, loads_of
 
 OLD_PLANS, BASELINE_AGAIN, CONTENDER_AGAIN = 0, 1, 2
-"""The arms. Both others are compared with the contender that uses the baseline's plans."""
+"""Indexes of the arms. The contender with the baseline's plans is the arm that the other two are compared with."""
 MOST_BLOCKS = 8
-"""With one analysis at the end: the aim is an estimate, not only a direction (docs/statistics.md)."""
+"""Analyzed once at the end, because the aim is an estimate, not only a direction (docs/statistics.md)."""
 ARMS, _ARMS_BEFORE = 3, 2
 _ROUNDS_OF_QUAD = 2
 
@@ -51,7 +51,7 @@ def counterfactual_study(
 ) -> Study:
     """Return the study of one context with three arms: contender, baseline, and contender with the baseline's plans.
 
-    design: the design that was run, with fitted windows, whose length is kept. rounds: of each block.
+    design: the design that was run, with fitted windows, whose length is kept. rounds: rounds per block.
     """
     comparison = context.comparison
     old, new = comparison.baseline, comparison.arms[contender]
@@ -112,10 +112,10 @@ def settings_together(found: Iterable[tuple[tuple[str, str], ...]]) -> tuple[Set
 
 
 def rounds_of_three(before: int, *, most: float = math.inf) -> int:
-    """Return the rounds of a block of three arms that takes no longer than a block of two with `before` rounds.
+    """Return the number of rounds for which a block of three arms takes no longer than one of two arms with `before`.
 
-    It is an even number, so that each round has its mirror, or one round in random order for a single quad. most: the
-    number that is known to take as long.
+    The number is even, so that each round has its mirror, or 1, in random order, for a single quad. most: the number
+    of rounds that takes as long according to earlier measurements.
     """
     if before <= _ROUNDS_OF_QUAD:
         return 1

@@ -35,7 +35,7 @@ class Counter:
     per_transaction: bool
     """Whether it grows with the load, so that the value per transaction is meaningful."""
     label: str
-    """The name for people, untranslated: `shared buffer hits`."""
+    """The name in output, untranslated: `shared buffer hits`."""
     description: str
     """One line for readers who know PostgreSQL."""
 
@@ -256,8 +256,8 @@ IN_BYTES: Mapping[str, str] = MappingProxyType(
         )
     }
 )
-"""The counters of blocks, and the names of the same amounts in bytes, in which servers whose blocks differ in size are
-compared. Counters of operations and of full-page images are not among them: neither has a fixed size."""
+"""The names of counters of blocks, and of the same amounts in bytes, which are used to compare servers with different
+block sizes. Counters of operations and of full-page images are excluded, since neither has a fixed size."""
 _RECORDED = {in_bytes: name for name, in_bytes in IN_BYTES.items()}
 
 

@@ -17,7 +17,7 @@ class SetupFile:
     text: str | None = None
     """SQL written inline in a study file, where `path` is only its name; None for a file on disk."""
     hidden_sha256: str | None = None
-    """SHA-256 of the content without passwords, which is stored instead of the other; None without passwords."""
+    """SHA-256 of the content without passwords, which is stored instead of `sha256`; None without passwords."""
 
 
 def setup_file(path: str, content: bytes, *, text: str | None = None) -> SetupFile:
@@ -27,7 +27,7 @@ def setup_file(path: str, content: bytes, *, text: str | None = None) -> SetupFi
 
 
 class DumpFormat(StrEnum):
-    """Formats of pg_dump, and the data directory of a server, of which pgversus makes a dump first."""
+    """Formats of pg_dump, and the data directory of a server, which pgversus dumps first."""
 
     CUSTOM = "custom"
     DIRECTORY = "directory"
@@ -45,18 +45,18 @@ class Dump:
     sha256: str
     """SHA-256 of the content when the comparison began."""
     database: str = ""
-    """Its name in a data directory; empty for the only one there, or for a dump."""
+    """Name of the database in a data directory; empty if it is the only one there, and for a dump."""
 
 
 class Statistics(StrEnum):
     """The planner's statistics that an arm has."""
 
     ALL = "all"
-    """Those that ANALYZE collects."""
+    """All statistics that ANALYZE collects."""
     KEPT = "kept"
-    """Without those of extended statistics: what pg_upgrade keeps on its way to 18 or newer."""
+    """All except extended statistics, as after pg_upgrade to 18 or newer."""
     NONE = "none"
-    """As after pg_upgrade to 17 or older, before ANALYZE."""
+    """No statistics, as after pg_upgrade to 17 or older, before ANALYZE."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,7 @@ class Dataset:
     full_statistics: bool = False
     """Whether ANALYZE reads every row (of up to three million), so that plans do not depend on samples."""
     statistics: Statistics = Statistics.ALL
-    """Those that are left when the data are loaded."""
+    """The statistics that remain once the data is loaded."""
 
     @property
     def is_empty(self) -> bool:

@@ -16,7 +16,7 @@ FIRST_LOOK = 4
 # With three blocks the interval would be wider than 15 standard errors and decide nothing.
 LEAST_FIXED = 2
 MOST_BLOCKS = 100
-# The error over all looks is calibrated for 4..100 blocks (stats/confidence.py), and for no more.
+# The error over all looks is calibrated only for 4 to 100 blocks (stats/confidence.py).
 MOST_CONTENDERS = 50
 # The error is calibrated for at most this many contenders.
 DEFAULT_BUDGET_S = 15 * 60.0
@@ -154,7 +154,7 @@ class Design:
 
     @property
     def most_repeats(self) -> int:
-        """The number of repeated rounds from which a block repeats no further session because of disturbances.
+        """The number of repeated rounds after which a block repeats no further disturbed session.
 
         The single round of an operation may be repeated. The only window of a load may not: the user chose its length.
         """
@@ -186,7 +186,7 @@ class DesignChoices:
 
     @property
     def other_stopping_rules(self) -> list[str]:
-        """Names of options that are to end the measurement although the number of blocks is fixed."""
+        """Names of given options that would end the measurement earlier although the number of blocks is fixed."""
         others = {"budget": self.budget_s, "max_blocks": self.max_blocks, "precision": self.precision}
         return [name for name, value in others.items() if value is not None and self.fixed_blocks is not None]
 

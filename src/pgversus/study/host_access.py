@@ -38,7 +38,7 @@ _IN_WORDS = {
 }
 _MOST_SHOWN = 12
 _LONGEST, _LONGEST_COMMAND = 80, 200
-# Characters shown of a line after a match.
+# Maximum number of characters shown from a line after a match.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,13 +46,13 @@ class HostAccess:
     """Everything in a study that needs the user's consent, without passwords."""
 
     programs: tuple[str, ...] = ()
-    """Programs that it runs, and anything that lets psql, pgbench or a server run programs."""
+    """Programs that the study runs, and anything that lets psql, pgbench or a server run programs."""
     connections: tuple[str, ...] = ()
-    """Servers and addresses that it connects to."""
+    """Servers and addresses that the study connects to."""
     builds: tuple[str, ...] = ()
     """Servers whose source or compiler flags the study chooses."""
     reads: tuple[str, ...] = ()
-    """Files outside the study's folder, and anything that lets psql or a server read others."""
+    """Files outside the study's folder, and anything that lets psql or a server read other files."""
     writes: tuple[str, ...] = ()
     """Anything that lets psql or a server write files."""
 
@@ -95,7 +95,7 @@ def _found(study: Study, texts: Mapping[str, str]) -> Iterator[_Finding]:
         yield _Kind.PROGRAMS, f"any that the SQL in {PurePath(dump.path).name} starts, which is not examined"
     for program in dict.fromkeys(_programs(arms)):
         yield _Kind.PROGRAMS, shlex.join(program)
-    # Each text once, even if many treatments share it.
+    # Examine each text once, even if many treatments share it.
     for name, text, client in dict.fromkeys(_texts(arms, texts)):
         if client is _FirstReader.PSQL:
             yield from _of_psql(name, text)
@@ -263,7 +263,7 @@ _CONTINUED_LINE = re.compile(r"\\\r?\n")
 """White space to pgbench, even between a backslash and the command."""
 _SHELL_OF_PGBENCH = re.compile(r"\\[ \t\r\f\v]*(?:set)?shell\b", re.IGNORECASE)
 _COMMAND_OF_PSQL = re.compile(r"\\(!|[A-Za-z_]++(?=[\s\\|/(]|\Z))(?=[^\S\n]*+([^\n\\]*))")
-"""A backslash command with its arguments up to the next one; also in strings, whose ends are not certain."""
+"""A backslash command and its arguments up to the next one; also in strings, because their ends are uncertain."""
 _COMMANDS_OF_PSQL = {
     **dict.fromkeys(("!", "e", "edit", "ef", "ev", "setenv"), _Kind.PROGRAMS),
     **dict.fromkeys(("c", "connect"), _Kind.CONNECTIONS),

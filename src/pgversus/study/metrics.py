@@ -21,7 +21,7 @@ class _Entry:
 
 
 _LOOKED_UP = _Entry(label="")
-"""For `Metric(name)`, which makes no member."""
+"""Placeholder for `Metric(name)`, which looks up a member instead of creating one."""
 
 
 class Metric(StrEnum):
@@ -80,7 +80,7 @@ LATENCIES = tuple(metric for metric in Metric if metric.short)
 QUANTILES = {metric: metric.quantile for metric in Metric if metric.quantile is not None}
 _TAIL_FROM = 0.95
 TAILS = tuple(metric for metric, q in QUANTILES.items() if q >= _TAIL_FROM)
-"""The percentiles that tables with little room show."""
+"""The percentiles shown in tables with little space."""
 MARGINS = {metric: metric.margin for metric in Metric if metric.margin is not None}
 JUDGED = tuple(MARGINS)
 """The metrics that can decide a verdict."""

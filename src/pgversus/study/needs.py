@@ -18,8 +18,8 @@ from pgversus.study.study import Context, Study
 from pgversus.study.windows import FirstLoad, between_s, fit_windows
 
 CHEAP_COPY_BYTES = 1024**3
-"""Larger copies of read-only loads are kept to the end; smaller ones at most as long as the same servers are used. The
-arms of an operation have copies at the same time if these are smaller."""
+"""Copies for read-only loads are kept to the end if they are larger than this, otherwise at most as long as the same
+servers are used. The arms of an operation have their copies at the same time only if these are smaller than this."""
 _EMPTY_CLUSTER_BYTES = 45e6
 # initdb's files and the first WAL segment.
 _BYTES_PER_SCALE = 16e6
@@ -52,10 +52,10 @@ def disk_bytes(contexts: Sequence[Context]) -> float:
 
 
 def _copies_bytes(contexts: Sequence[Context]) -> float:
-    """Return the peak size of copies in bytes, as if every load were read-only, which is not known beforehand.
+    """Return the peak size of copies in bytes if every load is read-only, which is not known beforehand.
 
-    Copies that are kept to the end all exist at once, shared by contexts on the same servers. Operations need those of
-    all arms if each is small, and otherwise one at a time.
+    Copies that are kept to the end all exist at once, shared by contexts on the same servers. Operations need the
+    copies of all arms at once if each is small, and otherwise one copy at a time.
     """
     loads = [one for one in contexts if not one.comparison.workload.runs_once]
     sets = dict.fromkeys(
@@ -78,7 +78,7 @@ def _operation_bytes(contexts: Sequence[Context]) -> float:
 def _copies_of_operation(datasets: Sequence[Dataset]) -> float:
     """Return the size of the copies that exist at once; they grow one after another."""
     sizes = [_data_bytes(dataset) for dataset in datasets]
-    # The preparation may not have doubled the data.
+    # Without the preparation, which might not double the data.
     are_small = all(_data_bytes(dataset.loaded) <= CHEAP_COPY_BYTES for dataset in datasets)
     return sum(sizes) if are_small else max(sizes)
 
@@ -137,19 +137,19 @@ class Needs:
     snapshots: int
     """Combinations of server and dataset to load, and to prepare from loaded ones."""
     disk_bytes: float
-    """At the peak; without data from setup files."""
+    """Peak disk usage, without data from setup files."""
     parts: int
     """Number of parts, measured one after another to limit disk usage."""
     setup_files: int
     """Datasets that come from setup files or a dump, whose size is not known beforehand."""
     least_trials: int
-    """Trials if every verdict is reached at the first check, or of a fixed design."""
+    """Number of trials: if every verdict is reached at the first check, or all trials of a fixed design."""
     preparation_s: float
     """Time to load data and to try out loads."""
     least_s: float
     """Time of blocks if every verdict is reached at the first check, no transaction is slow, and no load writes."""
     most_s: float | None
-    """Time of blocks: the budget; None for a fixed design, which is not limited."""
+    """Maximum time of blocks: the budget; None for a fixed design, whose time is not limited."""
 
 
 def needs_of(study: Study) -> Needs:

@@ -1,9 +1,10 @@
 """Published figures to compare a study with.
 
-The CSV has one row per level: the level of the compared factor by its arm's label, and tps, or time_s for an operation.
-Other columns are the conditions under which a figure was measured (workload, scale, clients, a setting, a variable);
-an empty field is a condition that was not published. Two columns have a meaning of their own: `version`, the version of
-PostgreSQL if the level is not one, and `confounded`, why a ratio of this figure may have another cause.
+The CSV has one row per level. A row contains the level of the compared factor, given by its arm's label, and tps, or
+time_s for an operation. Other columns are the conditions under which a figure was measured (workload, scale, clients, a
+setting, a variable); an empty field is a condition that was not published. Two columns have a special meaning:
+`version` is the version of PostgreSQL if the level is not a version, and `confounded` is the reason why a ratio of this
+figure may have another cause.
 """
 
 import csv
@@ -22,7 +23,7 @@ _VERSION = re.compile(r"([1-9][0-9])(?:\.[0-9]{1,3}|(?:beta|rc)[0-9]{1,2}|devel)
 _LONGEST_REASON = 200
 _NO_REASONS = frozenset({"no", "false", "0"})
 CONFOUNDED = "yes"
-"""The reason of a confounded figure for which none is given."""
+"""The reason stored for a confounded figure if none is given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,9 +36,9 @@ class Figure:
     version: str
     """The complete version of PostgreSQL; empty if it was not published."""
     conditions: Mapping[str, str]
-    """By column; only those that were published."""
+    """Published conditions by column."""
     confounded: str
-    """Reason, or CONFOUNDED without one; empty if the figure is not confounded."""
+    """The reason, or CONFOUNDED if none is given; empty if the figure is not confounded."""
 
 
 def read_figures(text: str) -> tuple[Figure, ...]:

@@ -76,7 +76,7 @@ class Checkout:
 
     path: str
     ref: str
-    """A commit, tag or branch, or anything else that git resolves."""
+    """A commit, tag or branch, or another name that git resolves."""
 
     def __str__(self) -> str:
         """`./postgres@REL_17_STABLE`."""
@@ -142,7 +142,7 @@ _FORMS = (
 
 
 def versions_of(text: str) -> list[str]:
-    """Return the names of consecutive versions: majors (`14..18`), minors (`17.0..17.8`), or another name as it is.
+    """Return the names of a range of majors (`14..18`) or minors (`17.0..17.8`); any other name is returned unchanged.
 
     StudyError for versions that are not in order, or for minors of different majors.
     """
@@ -193,7 +193,7 @@ def parse_server(text: str) -> ServerName:
 
 
 def parse_to_build(text: str) -> ServerName:
-    """Parse a server to build from source, where `17` does not mean a ready-made build. StudyError as above."""
+    """Parse a server to build from source, where `17` does not mean a ready-made build. StudyError as there."""
     name = parse_server(text)
     if isinstance(name, Release):
         if name.family is not None:
@@ -232,7 +232,7 @@ def _download(text: str) -> Download:
     try:
         host = urlsplit(address).hostname
     except ValueError:
-        # Such as brackets around what is no IPv6 address.
+        # The address is invalid: for example, brackets around text that is not an IPv6 address.
         host = None
     if not host:
         raise _not_a_server(text)

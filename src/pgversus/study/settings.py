@@ -117,8 +117,8 @@ def _split_levels(values: str, text: str) -> list[str]:
         at = match.end()
 
 
-# Settings that affect the loaded data: arms that differ in one of them are loaded separately. A setup file may read a
-# custom setting (bench.rows), so it counts as well.
+# Settings that affect the loaded data: arms that differ in one of them are loaded separately. Custom settings count as
+# well, because a setup file may read them (bench.rows).
 _SHAPE_DATA = frozenset({"default_statistics_target", "default_table_access_method", "default_toast_compression"})
 
 # Settings that setup files may require: CREATE EXTENSION of a preloaded library, PREPARE TRANSACTION, thousands of

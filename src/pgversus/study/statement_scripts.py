@@ -11,19 +11,19 @@ from pgversus.text.redaction import code_without_secrets
 from pgversus.text.sql import quoted_parts, without_comments
 
 SCRIPT = ".sql"
-"""What follows the name of a statement in that of its script."""
+"""Suffix that is appended to a statement's name for the name of its script."""
 IS_NEW = "pgversus_new"
 """The variable that is 1 until a session has prepared its statement."""
 _PREPARED = "pgversus_statement"
 _BEGIN = "BEGIN;\n"
 _VARIABLE = re.compile(r"(?<!:):(?=\w)")
-"""What pgbench would read as a variable; a cast has two colons."""
+"""Text that pgbench would read as a variable; a cast has two colons."""
 
 
 def script_of(statement: RecordedStatement, name: str, mode: QueryMode) -> Script:
-    """Return the script that executes a statement with values of the application; one that writes is rolled back.
+    """Return the script that executes a statement with values of the application; writes are rolled back.
 
-    Until its values are chosen, its text stands for the script. mode: with which the application sends it.
+    Until its values are chosen, the script is only its text. mode: the query mode of the application.
     """
     if statement.obstacle == NO_VALUES:
         return Script(name=f"{name}{SCRIPT}", text=statement.text)
@@ -42,7 +42,7 @@ def script_of_sample(sample: Sample, kind: StatementKind, name: str) -> Script:
 def _preparing(sample: Sample, kind: StatementKind, name: str) -> Script:
     """Return the script that prepares a statement once in each session and then executes it with these values.
 
-    SQL's PREPARE instead of a mode of pgbench: it keeps the numbers of the parameters, and passes NULL and any text.
+    It uses SQL's PREPARE, not a mode of pgbench, to keep the numbers of parameters and to pass NULL and any text.
     """
     text = _bare(without_comments(sample.text, " "))
     prepared = PreparedStatement(text=text, values=sample.values[: parameters_in(text)])
@@ -53,13 +53,13 @@ def _preparing(sample: Sample, kind: StatementKind, name: str) -> Script:
 
 
 def _has_secrets(sample: Sample) -> bool:
-    """Return whether a value is a secret, which can be hidden only in a text that says what it is."""
+    """Return whether a value is a secret. It can be hidden only in SQL that shows that it is one."""
     text = with_literals(sample.text, sample.values)
     return code_without_secrets(text) != text
 
 
 def with_literals_instead(script: Script) -> Script:
-    """Return the script of a prepared statement with the values in its text. script: with a prepared statement."""
+    """Return a script that executes the prepared statement of `script` with its values in the text."""
     assert script.prepared is not None  # noqa: S101 - required
     kind = StatementKind.WRITES if script.is_rolled_back else StatementKind.READS
     sample = Sample(text=script.prepared.text, values=script.prepared.values)
@@ -100,7 +100,7 @@ def _transaction(sql: str, kind: StatementKind) -> str:
 
 
 def pgbench_text(sql: str) -> str:
-    """Return SQL of the same meaning in which pgbench finds no variables: it looks for them even inside of strings."""
+    """Return equivalent SQL in which pgbench finds no variables. It looks for them even inside strings."""
     pieces, done = [], 0
     for begin, end in quoted_parts(sql):
         pieces += [_VARIABLE.sub(": ", sql[done:begin]), _quoted_text(sql[begin:end])]
@@ -109,7 +109,7 @@ def pgbench_text(sql: str) -> str:
 
 
 def _quoted_text(part: str) -> str:
-    """Return a string, a quoted name or a comment without a colon that begins a variable of pgbench."""
+    """Return a string, a quoted name or a comment without colons that would begin a pgbench variable."""
     if part.startswith(("--", "/*")):
         return " "
     if not _VARIABLE.search(part):

@@ -57,7 +57,7 @@ def program_step(command: str, where: str, name: str | None = None) -> Step:
 
 
 def verifying_sql(sql: str, where: str) -> str:
-    """Return a statement that must return only true. StudyError without SQL. where: as above."""
+    """Return a statement that must return only true. StudyError without SQL. where: the option or key, for messages."""
     _checked(sql, where, "SELECT count(*) > 0 FROM pgbench_accounts")
     return sql
 

@@ -74,25 +74,25 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplicationStatement:
-    """What an upgrade check measures: a statement of the application, or how long all of them take to plan."""
+    """A subject of an upgrade check: a statement of the application, or the time to plan all of them."""
 
     name: str
     text: str
-    """With $1, $2 and so on for constants and parameters, if the source says so."""
+    """With $1, $2 and so on in place of constants and parameters, if the source stores it in this form."""
     context: int | None
     """Number of the context that measures it; None if it is left out."""
     calls: int
-    """In the source."""
+    """Number of executions in the source."""
     seconds: float
     """Total execution time in the source."""
     obstacle: str
-    """Why it is left out; empty if it is not."""
+    """The reason why it is left out; empty if it is not."""
     values: tuple[str | None, ...] = ()
-    """Values of its parameters that statistics suggested; empty if those of the application are known."""
+    """Values of its parameters that statistics suggested; empty if the application's values are known."""
     value_class: ValueClass | None = None
     """The class of these values; None without such values."""
     needs_values: bool = False
-    """Whether it waits for values, which are chosen when the data are loaded."""
+    """Whether its values are still unknown; they are chosen once the data is loaded."""
     is_planning: bool = False
     """Whether it is the planning of all statements."""
 
@@ -106,7 +106,7 @@ class StudyMetadata:
     question: str
     seed: int
     verdicts: int
-    """Number of verdicts of all contexts, answered or not: they share an error rate."""
+    """Number of verdicts of all contexts, reached or not. They share an error rate."""
     contexts: int
     """Number of contexts."""
     kind: StudyKind = StudyKind.STUDY
@@ -114,7 +114,7 @@ class StudyMetadata:
     metrics: tuple[str, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     statements: tuple[ApplicationStatement, ...] = ()
-    """Of an upgrade check."""
+    """Statements of an upgrade check."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +122,7 @@ class Study:
     """A complete study, expanded and checked; only its servers and their settings are looked up later."""
 
     name: str
-    """Name for folders and messages: that of the file or the bundled study, with the profile."""
+    """Name for folders and messages: the name of the file or bundled study, with the profile."""
     title: str
     question: str
     contexts: tuple[Context, ...]
@@ -134,7 +134,7 @@ class Study:
     skips_missing_settings: bool = False
     """Whether to skip treatments with a setting that a server lacks, instead of raising an error."""
     carried_settings: frozenset[str] = frozenset()
-    """Names of settings from the user's own server, which none of the study's servers need have."""
+    """Names of settings from the user's own server. The study's servers need not have them."""
     published: str | None = None
     """The text of the published figures of this study (study/published.py)."""
     skipped: tuple[Skipped, ...] = ()
@@ -146,7 +146,7 @@ class Study:
     """Name of the study file; empty without one."""
     file_text: str = ""
     statements: tuple[ApplicationStatement, ...] = ()
-    """Of an upgrade check, largest total time first."""
+    """Statements of an upgrade check, largest total time first."""
 
     @property
     def verdicts(self) -> int:

@@ -1,4 +1,4 @@
-"""The targets of an upgrade check: each once more with other statistics, or with its own defaults."""
+"""Additional targets of an upgrade check: a copy of each target with other statistics or with its own defaults."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -21,15 +21,15 @@ CHANGED_DEFAULTS: Mapping[str, Mapping[int, str]] = {
     "effective_io_concurrency": {12: "1", 18: "16"},
     "maintenance_io_concurrency": {13: "10", 18: "16"},
 }
-"""Each default with the major version that introduced it, 12 for older ones (release notes of 14, 15, 17 and 18)."""
+"""Defaults by the major version that introduced them, 12 for older ones (release notes of 14, 15, 17 and 18)."""
 
 
 def with_statistics(
     arms: Sequence[Arm], factors: tuple[str, ...], kinds: Iterable[str]
 ) -> tuple[tuple[Arm, ...], tuple[str, ...]]:
-    """Return the arms, each target once more with every one of these kinds of statistics, and the factors.
+    """Return the arms, with a copy of each target for each of these kinds of statistics, and the factors.
 
-    StudyError if that is more than a comparison may have.
+    StudyError if there are more arms than a comparison may have.
     """
     others = [Statistics(name) for name in dict.fromkeys(kinds)]
     if not others:
@@ -40,9 +40,10 @@ def with_statistics(
 def with_new_defaults(
     arms: Sequence[Arm], factors: tuple[str, ...], carried: Collection[str]
 ) -> tuple[tuple[Arm, ...], tuple[str, ...]]:
-    """Return the arms, each target once more with its own defaults where the source has its default, and the factors.
+    """Return the arms, with a copy of each target that has its own defaults, and the factors.
 
-    carried: names of the settings of the application's server. StudyError if none of them has an old default.
+    The copy uses its own default for each setting that has the source's default. carried: names of the settings of the
+    application's server. StudyError if none of them has an old default.
     """
     old = {arm.index: _at_old_default(arms[0], arm, carried) for arm in arms[1:]}
     names = tuple(dict.fromkeys(name for found in old.values() for name in found))
@@ -52,7 +53,7 @@ def with_new_defaults(
 
 
 def _with_more(arms: Sequence[Arm], more: Callable[[Arm], Iterable[Arm]]) -> tuple[Arm, ...]:
-    """Return the arms, each target followed by more of it; StudyError if that is more than a comparison may have."""
+    """Return the arms, each target followed by its copies; StudyError for more arms than a comparison may have."""
     targets = [one for arm in arms[1:] for one in (arm, *more(arm))]
     if len(targets) > MOST_CONTENDERS:
         raise StudyError(
@@ -72,7 +73,7 @@ def _with_other_statistics(arm: Arm, kind: Statistics) -> Arm:
 
 
 def _without_settings(arm: Arm, names: Collection[str]) -> list[Arm]:
-    """Return the arm without these settings; none without names."""
+    """Return the arm without these settings, in a list, which is empty without names."""
     kept = tuple(one for one in arm.settings if one.name not in names)
     return [replace(arm, label=f"{arm.label} with new defaults", settings=kept)] if names else []
 
@@ -109,7 +110,7 @@ def default_in(name: str, major: int) -> str | None:
 
 
 def at_old_default(settings: Iterable[Setting], source: int, target: int) -> list[str]:
-    """Return the names of settings with the default of a major version where a newer one has another default."""
+    """Return the names of settings that have the source's default if the target's default is different."""
     names = []
     for one in settings:
         old, new = default_in(one.name, source), default_in(one.name, target)
@@ -125,7 +126,7 @@ def major_of(server: ServerName) -> int | None:
 
 
 def _plain(value: str) -> str:
-    """Return a value such that equal ones are equal texts: `0.50` and `.5`, `256 kB` and `256kB`."""
+    """Return a value in a form in which equal values are equal texts: `0.50` and `.5`, `256 kB` and `256kB`."""
     bare = "".join(value.split()).lower()
     try:
         return repr(float(bare))

@@ -26,14 +26,14 @@ _SHORTEST_RUN_S, _SHORTEST_RUN_OF_CLIENTS_S = 0.1, 0.5
 # Windows of transactions are longer: new sessions are slow until their caches are filled and the kernel has placed
 # their processes. That is at most a tenth of such a window (docs/adr/0015-windows.md).
 _LATENCIES_PER_SLICE = 20
-# A transaction of several statements may be paused between two of them; it then counts where it ends.
+# A transaction of several statements may be paused between two of them; it counts in the slice in which it ends.
 _TAILS_PER_SLICE = 4
 # Multiples of the 99th percentile of the latency in one slice.
 _LATENCIES_OF_CLIENTS, _TAILS_OF_CLIENTS = 4, 2
 # At the end of a slice clients finish one after another, and fewer and fewer of them share the CPUs.
 _LONGEST_OF_CLIENTS_S = 0.25
-# From this latency on, several clients execute once per window in new sessions, which takes a quarter of the load.
-# Starting a session is cheap compared with such an execution.
+# From this latency on, several clients execute once per window in new sessions, which needs a quarter of the load of
+# slices. Starting a session is cheap compared with such an execution.
 _ONE_EXECUTION_S = 0.01
 # From this latency on, a slice of one client is one execution, which is awaited after the client is paused.
 _IN_FLIGHT_S, _IN_FLIGHT_SHARE = 0.005, 0.25
@@ -120,7 +120,7 @@ def _may_slice(design: Design, load: FirstLoad, slice_s: float) -> bool:
         if _wait_long(load) and not design.window_is_given:
             return False
     elif load.latency_s >= _ONE_EXECUTION_S and load.replies_wait:
-        # The only execution of a slice would not end in it.
+        # The only execution of a slice could not finish while its client is paused.
         return False
     longest_s = design.window_s if design.window_is_given else _LONGEST_SLICE_S
     return load.is_one_statement or slice_s <= longest_s
@@ -141,7 +141,7 @@ def _wait_long(load: FirstLoad) -> bool:
 
 
 def _slice_s(load: FirstLoad) -> float:
-    """Return the shortest slice after which little has to be awaited, in seconds, rounded up to milliseconds."""
+    """Return the shortest slice that ends with little waiting, in seconds, rounded up to milliseconds."""
     if not load.is_one_statement:
         needed_s = max(_SHORTEST_S, _LATENCIES_PER_SLICE * load.latency_s, _TAILS_PER_SLICE * load.latency_p99_s)
     elif load.clients > 1:
@@ -223,10 +223,11 @@ def _cold(design: Design, load: FirstLoad) -> Design:
 def _long(design: Design, load: FirstLoad, *, arms: int, contexts: int) -> Design:
     """Return windows of whole seconds.
 
-    They suit loads that write, because what one arm writes slows down the other one for a while, and loads with a rate,
-    because their latency counts from a schedule. Windows hold a few slow transactions, or at least one if the
-    budget allows no more. Longer windows are fewer, at least two per arm, so that the load of a block stays about the
-    same. If a percentile is judged, windows are long enough for the transactions that its interval needs per block.
+    They suit loads that write, because the writes of one arm slow down the other arm for a while, and loads with a
+    rate, because their latency counts from a schedule. A window holds a few slow transactions, or at least one if the
+    budget allows no more. If windows are longer, there are fewer of them, but at least two per arm, so that the load of
+    a block stays about the same. If a percentile is judged, windows are long enough for the transactions that its
+    interval needs per block.
     """
     least_s = least_window_s(load.rate)
     usual_s = 1.0 if load.clients <= FEW_CLIENTS else 2.0

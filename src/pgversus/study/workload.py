@@ -60,9 +60,9 @@ class PreparedStatement:
     """A statement with parameters that a script prepares once in each session, and executes in each transaction."""
 
     text: str
-    """With $1, $2 and so on."""
+    """With $1, $2 and so on as parameters."""
     values: tuple[str | None, ...]
-    """Of $1, $2 and so on; None is NULL."""
+    """Values of $1, $2 and so on; None is NULL."""
 
     @property
     def with_values(self) -> str:
@@ -215,14 +215,14 @@ class Operation:
 Workload = PgbenchWorkload | Operation
 """A load runs continuously and is measured in windows; an operation runs once on a given state.
 
-Both have these attributes, so that few places need to know which one they have:
+Both have these attributes, so that little code depends on the kind of workload:
 
 - `main_metric`: its usual metric: tps, or the time of an operation.
 - `runs_once`: whether a block runs it once, on a fresh copy of the data, instead of in windows.
 - `runs_pgbench`: whether pgbench sends its statements, so that the version of pgbench matters.
 - `has_plans`: whether its statements have plans that are captured and compared.
-- `scripts`, `variables`, `rate`, `scale`, `rewrite` of a load, and `steps`, `verify` of an operation: empty in the
-  other one.
+- `scripts`, `variables`, `rate`, `scale`, `rewrite`: attributes of a load, empty for an operation.
+- `steps`, `verify`: attributes of an operation, empty for a load.
 """
 
 

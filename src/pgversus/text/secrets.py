@@ -322,7 +322,7 @@ class SecretValues:
         return self._line[1]
 
     def _comment_end(self, position: int) -> int:
-        """Return the end of the comment at this position; -1 if it is not closed. Cached, as above."""
+        """Return the end of the comment at this position; -1 if it is not closed. Cached like line ends."""
         if not self._comment[0] <= position + 2 <= self._comment[1]:
             end = self._text.find("*/", position + 2)
             self._comment = (position + 2, len(self._text) + 2 if end < 0 else end)

@@ -50,7 +50,7 @@ class Quotes:
                 return self._behind(opening, after)
 
     def _behind_comment(self, after: int) -> int | None:
-        """Return the end of a comment, which may contain others. The ends of these are remembered as well."""
+        """Return the end of a comment, which may contain other comments. Their ends are stored as well."""
         if after not in self._comments:
             opened = [after]
             for found in _MARK_OF_COMMENT.finditer(self._text, after):

@@ -1,8 +1,8 @@
-"""Translation: gettext's `_`, `N_` and `ngettext`, with values put into named places.
+"""Translation: gettext's `_`, `N_` and `ngettext`, with values inserted at named places.
 
-Sentences stand in the code in English, whole, and are looked up when they are shown. The language belongs to the report
-that is rendered, not to each function that words a part of it: it is set once around the rendering. JSON, CSV, and the
-names of verdicts and caveats for programs are never translated.
+The code contains whole sentences in English, which are translated when they are shown. The language belongs to the
+report that is rendered, not to each function that writes a part of it, so it is set once around the rendering. JSON,
+CSV, and the names of verdicts and caveats for programs are never translated.
 """
 
 import re
@@ -34,7 +34,7 @@ _SPOKEN: ContextVar[tuple[Language, NullTranslations]] = ContextVar("spoken", de
 
 @contextmanager
 def use_language(language: Language, catalog: NullTranslations | None = None) -> Iterator[None]:
-    """Translate into this language meanwhile; without it, everything is in English.
+    """Translate into this language within the block; elsewhere, everything is in English.
 
     catalog: used instead of the language's own.
     """
@@ -46,7 +46,7 @@ def use_language(language: Language, catalog: NullTranslations | None = None) ->
 
 
 def language_in_use() -> Language:
-    """Return the language that is set now."""
+    """Return the current language."""
     return _SPOKEN.get()[0]
 
 
@@ -56,7 +56,7 @@ def _(sentence: str, /, **values: object) -> str:
 
 
 def ngettext(one: str, many: str, /, number: int, **values: object) -> str:
-    """Return the sentence for this number of things, which fills the place {number}."""
+    """Return the singular or plural sentence for a number, which is inserted at {number}."""
     return _with_values(_SPOKEN.get()[1].ngettext(one, many, number), {**values, "number": number})
 
 
@@ -65,7 +65,7 @@ def _with_values(sentence: str, values: Mapping[str, object]) -> str:
 
 
 def _spaced(sentence: str, values: Mapping[str, object]) -> str:
-    """Put values into a sentence of Japanese, where a space separates Latin letters or digits from other text only."""
+    """Insert values into a Japanese sentence, in which spaces only separate Latin letters or digits from other text."""
     text = ""
     for literal, name, _format, _conversion in Formatter().parse(sentence):
         between = literal[1:] if literal.startswith(" ") and _is_tight(text[-1:], literal[1:2]) else literal
@@ -79,18 +79,18 @@ def _spaced(sentence: str, values: Mapping[str, object]) -> str:
 
 
 def _is_tight(left: str, right: str) -> bool:
-    """Return whether there is no space between these characters."""
+    """Return whether these characters have no space between them."""
     has_brackets = bool(_TIGHT.fullmatch(left) or _TIGHT.fullmatch(right))
     return has_brackets or bool(_WIDE.fullmatch(left) and _WIDE.fullmatch(right))
 
 
 def thousands_separator() -> str:
-    """Return what separates thousands in the current language."""
+    """Return the thousands separator of the current language."""
     return _("1 000").strip("01")
 
 
 def translate_stored(stored: str) -> str:
-    """Return a sentence without places that was stored in English in the current language; any other text unchanged."""
+    """Translate a sentence without places that was stored in English; return any other text unchanged."""
     return _SPOKEN.get()[1].gettext(stored) if stored else ""
 
 
@@ -115,7 +115,7 @@ def either(parts: Iterable[str]) -> str:
 
 
 def together(*sentences: str) -> str:
-    """Join translated sentences to one paragraph, without the empty ones."""
+    """Join translated sentences into one paragraph, without the empty ones."""
     return _joined(N_("{first} {second}"), filter(None, sentences))
 
 

@@ -169,7 +169,7 @@ _THOUSAND = 1000
 FACTOR_FROM = 2.0
 _SMALL = 0.1
 _DIGITS = range(3, 6)
-# Of a factor: the fewest with which its bounds differ.
+# Digits of a factor: the fewest with which its bounds differ.
 _SAYS_NOTHING = 10_000
 # Bounds this far apart are left out of tables; the JSON document has them.
 
@@ -244,7 +244,7 @@ class RatioTexts(NamedTuple):
     value: str
     low: str
     high: str
-    """The bounds are both empty if they are unknown, or too far apart to say anything."""
+    """The bounds are both empty if they are unknown, or too far apart to be informative."""
 
     @property
     def interval(self) -> str:
@@ -271,7 +271,7 @@ def ratio_texts(value: float, low: float | None, high: float | None, *, as_facto
 
 
 def has_bounds(low: float, high: float) -> bool:
-    """Return whether the bounds of a ratio are close enough to say anything."""
+    """Return whether the bounds of a ratio are close enough to be informative."""
     return high <= _SAYS_NOTHING * low
 
 
@@ -293,7 +293,7 @@ def percent(share: float, *, signed: bool = False) -> str:
     value = 100 * share
     sign = "+" if signed else ""
     size = abs(value)
-    # Below these sizes another decimal is shown; none is left of the smallest shares.
+    # Below each of these limits, another decimal is shown. The smallest shares are shown as 0.0 %.
     decimals = sum(size < limit for limit in (99.95, 0.95, 0.005))
     digits = decimals if size >= 0.0005 else 1  # noqa: PLR2004 - see the docstring
     # Adding 0.0 turns a rounded -0.0 into 0.0.

@@ -1,4 +1,4 @@
-"""The words for a document that does not have the expected form."""
+"""Messages about documents that do not have the expected form."""
 
 from pydantic import ValidationError
 

@@ -249,12 +249,12 @@ def _seconds_of_statement(connection: Connection, sql: str, patience_s: float) -
 def _run_program(
     step: Step, target: Target, environment: OperationEnvironment, data_directory: Path | None
 ) -> tuple[float, Finished]:
-    """Run the program of a step; return its time in seconds and its end."""
+    """Run the program of a step; return its time in seconds and its result."""
     variables = program_environment(environment.client, target, data_directory)
     user = environment.client.user
     make_private(user, environment.scratch)
     command = private_command(step.program, variables, environment.scratch.with_name("command.sh"), user)
-    # Checked beforehand: otherwise the error would be that of the launching program.
+    # Checked beforehand: otherwise the error would come from the launching program.
     path = command.environment["PATH"]
     program = _place_of(command.arguments[0], path, environment.scratch)
     if program is None:

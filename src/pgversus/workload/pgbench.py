@@ -65,7 +65,7 @@ _LACKS_TABLES = re.compile(r'relation "pgbench_(?:accounts|branches|history|tell
 
 
 def with_missing_tables(words: str, to_do: str) -> str:
-    """Return what to do about an error: create pgbench's tables if they are missing, otherwise `to_do`."""
+    """Return the advice for an error: create pgbench's tables if they are missing, otherwise `to_do`."""
     if not _LACKS_TABLES.search(words):
         return to_do
     return (
@@ -95,7 +95,7 @@ def parse_summary(text: str) -> Summary:
     """Parse pgbench's summary; UnreadableOutputError if a number is missing or no transaction finished."""
     transactions = _find(_TRANSACTIONS, text, "number of transactions actually processed")
     if int(transactions) == 0:
-        # Checked first: if connecting all clients took longer than -T, there is no line with tps.
+        # Checked first: if connecting all clients took longer than -T, the line with tps is missing.
         raise UnreadableOutputError("no transaction finished while pgbench ran")
     tps = _find(_TPS, text, "tps without initial connection time")
     failed = _FAILED.search(text)
@@ -120,7 +120,7 @@ _MOST_LINES = 6
 
 
 def stderr_text(stderr: str) -> str:
-    """Return pgbench's error lines or, if there are none, its last lines."""
+    """Return pgbench's error lines or, without any, its last lines."""
     lines = [line for line in stderr.splitlines() if line.strip()]
     errors = [line for line in lines if "error:" in line or "ERROR:" in line or "FATAL:" in line]
     return "\n".join(errors[:_MOST_LINES] if errors else lines[-_MOST_LINES:])

@@ -10,10 +10,10 @@ transaction. Without a rate a client begins the next transaction at once, so in 
 between two consecutive ends of the same client. Only the first transaction of each client, and one that follows a
 transaction without a latency, keeps its logged time; if that is 0, its latency is unknown.
 
-Slices of a run that was stopped and continued: a statement in flight when its client is stopped may finish, and the
-slice ends when the clients have their replies, at the mean of these times, so that its length is the time a client has
-worked in it. pgbench notices these ends when it is continued, so they count in the next slice: each slice gains as many
-transactions as it loses, and contains all work done in its time.
+In a run that is stopped and continued in slices, a statement in flight when its client is stopped may finish. The slice
+ends when the clients have their replies, at the mean of these times, so that its length is the time for which a client
+has worked in it. pgbench notices these ends only when it is continued, so they count in the next slice. Each slice
+therefore gains as many transactions as it loses, and contains all work done in its time.
 
 pgbench does not report which session of the server belongs to which client. At a stop, the client whose last
 transaction ended first is in the transaction that began first, which identifies the sessions if a transaction is one
@@ -127,7 +127,7 @@ def _ordered(lines: Numbers) -> TransactionEnds:
 
 
 def _scheduled(lines: Numbers) -> tuple[Numbers, int]:
-    """Return latencies from the scheduled starts, and the number of transactions that end where they began."""
+    """Return latencies from the scheduled starts, and the number of transactions that end when they began."""
     return lines[:, _TIME], int((lines[:, _TIME] <= lines[:, _LAG]).sum())
 
 
@@ -200,10 +200,10 @@ class Slice:
     """Sum over the transactions with a latency."""
     latency_max_s: float
     histogram: LatencyHistogram
-    """Latencies of transactions whose beginning is known: all but first ones of a client logged with a time of 0."""
+    """Latencies of transactions whose start is known: all except a client's first ones logged with a time of 0."""
 
     def without_latencies(self) -> "Slice":
-        """Return the slice with the number of its transactions alone."""
+        """Return the slice with only its number of transactions."""
         return Slice(transactions=self.transactions, latency_sum_s=0.0, latency_max_s=0.0, histogram=NO_LATENCIES)
 
 
@@ -211,13 +211,13 @@ def slices(ends: TransactionEnds, begins: Sequence[int], stops: Sequence[SliceEn
     """Return the slices in order; latencies exclude the pauses between them.
 
     begins: start of each slice, ascending, in microseconds by the clock of the log.
-    stops: the stop before the first slice, and that of each slice.
+    stops: the stop before the first slice, and the stop of each slice.
     """
     starts = np.array(begins, dtype=np.int64)
     paused = _paused(ends, starts, stops)
 
     def worked(moments: Numbers) -> Numbers:
-        """Subtract the pauses of each client until then, in microseconds."""
+        """Subtract the pauses of each client until these moments, in microseconds."""
         return moments - paused[np.searchsorted(starts, moments, side="right"), ends.clients]
 
     follows = ends.follows
@@ -237,7 +237,7 @@ _FARTHEST_OUTSIDE = 1000
 
 
 def clocks_differ(ends: TransactionEnds, begins: Sequence[int], stops: Sequence[SliceEnd]) -> bool:
-    """Return whether pgbench's clock differs from that of begins and stops, which are those of slices().
+    """Return whether pgbench's clock differs from the clock of begins and stops, which are as for slices().
 
     pgbench reads the time of day and the monotonic clock one after the other when it starts. If it has to wait for a
     processor between them, all of its times are too early. Then it seems to end transactions while it is stopped.

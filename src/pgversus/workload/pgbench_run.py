@@ -86,7 +86,7 @@ def finished_load(
 def finished_transactions(
     load: PgbenchLoad, target: Target, transactions: int, seed: int, *, seconds: float, log_name: str | None = None
 ) -> Iterator[Finished]:
-    """Run a number of transactions per client instead, which take about `seconds`."""
+    """Like finished_load(), but run a number of transactions per client, which take about `seconds`."""
     with _logs(load, log_name):
         yield _finished(load, target, ("-t", str(transactions)), seed, seconds)
 
@@ -197,7 +197,7 @@ def run_seconds(finished: Finished) -> float | None:
 
 
 def damaged(load: PgbenchLoad, problem: str) -> HostError | TrialFailedError:
-    """Return the error for a window whose log or summary is damaged: HostError if there is no space for logs.
+    """Return the error for a window whose log or summary is damaged: HostError if the disk is full.
 
     Call it before the logs are removed, which frees space.
     """

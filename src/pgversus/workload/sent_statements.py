@@ -76,7 +76,7 @@ def parameters_of(template: str, text: str) -> tuple[str, ...] | None:
 def in_one_transaction(script: str, *, last: str = "") -> str:
     """Return the script as one transaction that is rolled back, without its own transaction commands.
 
-    Pauses are removed, and pipelines, in which pgbench does not fill in variables. last: statements added at the end.
+    Pauses are removed. So are pipelines, because pgbench does not fill in variables there. last: statements to append.
     """
     kept = [text for text in _parts(script) if not (_is_of_transaction(text) or _LEFT_OUT.match(text))]
     end = "\n;" if kept and _is_open(kept[-1]) else "\n"
@@ -112,7 +112,7 @@ def _is_of_transaction(text: str) -> bool:
 
 
 def _is_open(text: str) -> bool:
-    """Return whether it is a statement without a terminator."""
+    """Return whether a text is a statement without a terminator."""
     bare = without_comments(text).strip()
     return bool(bare) and not bare.endswith(";") and not bare.startswith("\\")
 
@@ -158,7 +158,7 @@ def _statement(script: Script, number: int, text: str, template: str | None) -> 
 
 
 _SETTING_LINE = re.compile(r'^[^:\n]+:  pgversus setting (\S+) = (".*")$', re.MULTILINE)
-# The server's word for WARNING depends on its language. The value is JSON, which has no line breaks in it.
+# The server's word for WARNING depends on its language. The value is JSON without line breaks.
 
 
 def settings_after(
@@ -174,7 +174,7 @@ def settings_after(
 
 
 def told_settings(stderr: str) -> dict[str, str]:
-    """Return the values of settings from the warnings that the questions raise; the last one of each name."""
+    """Return the values of settings from the warnings that the questions raise; for each name, the last value."""
     found = {}
     for match in _SETTING_LINE.finditer(stderr):
         # A script may raise such a warning itself.
@@ -203,10 +203,10 @@ def _written(script: Script, client: Client, scratch: Path, *, last: str = "") -
 def _recorded(
     script: Script, workload: PgbenchWorkload, client: Client, target: Target, file: Path, query_mode: QueryMode
 ) -> str:
-    """Return what pgbench prints on standard error while it runs a script once: each statement that it sends.
+    """Run a script once and return pgbench's standard error, which contains each statement that it sends.
 
     query_mode: simple prints statements with variables filled in, extended with $1 and so on instead. All other options
-    are those of the load.
+    are the options of the load.
     """
     arguments = [
         str(client.pgbench),
@@ -244,5 +244,5 @@ def _recorded(
 def _text(script: Script, client: Client) -> str:
     if script.text is not None:
         return script.text
-    # On standard error.
+    # pgbench prints it on standard error.
     return shown_script(run([str(client.pgbench), f"--show-script={script.name}"], user=client.user).stderr)

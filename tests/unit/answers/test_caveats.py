@@ -116,7 +116,7 @@ def test_a_load_that_is_rolled_back_needs_no_long_windows() -> None:
     assert "short-writing-windows" not in slugs
 
 
-def test_without_percentiles_none_is_missing() -> None:
+def test_a_percentile_is_reported_as_missing_only_if_percentiles_are_shown() -> None:
     known = Preparation(design=Design(), arms=(FACTS, FACTS), differences=(), writes=False, connect_allowance_s=0)
     samples = Samples([rate_block(number, 100.0, 100.0, transactions=3) for number in range(1, 5)])
     for shown in (True, False):
@@ -140,7 +140,7 @@ def reported(*differences: Difference) -> tuple[Caveat, ...]:
         ("database", "collation", "unequal-databases"),
     ],
 )
-def test_different_builds_or_sort_orders_put_check_before_the_sentence(kind: str, name: str, slug: str) -> None:
+def test_the_sentence_on_different_builds_or_sort_orders_starts_with_check(kind: str, name: str, slug: str) -> None:
     (caveat,) = reported(Difference(kind=kind, name=name, values=("one", ""), is_default=False))
     assert (caveat.slug, caveat.arm) == (slug, 1)
     assert caveat_text(caveat).endswith(f'{name} "one" vs none')

@@ -167,7 +167,7 @@ def test_values_that_pgversus_never_writes_are_refused(folder: Path, bad: tuple[
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(seed=st.integers(0, 2**64))
-def test_any_bytes_changed_are_shown_or_refused(
+def test_a_file_with_any_changed_bytes_is_shown_or_refused(
     tmp_path_factory: pytest.TempPathFactory, whole: bytes, seed: int
 ) -> None:
     folder = tmp_path_factory.mktemp("flipped")

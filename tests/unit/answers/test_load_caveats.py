@@ -111,13 +111,13 @@ def test_a_trend_within_blocks_means_a_short_warm_up() -> None:
     assert slugs(blocks(trend=math.log(1.08), number=3)) == []
 
 
-def test_advice_names_no_option_since_a_study_file_has_none() -> None:
+def test_caveats_name_no_options_because_a_study_file_has_none() -> None:
     reported = found(blocks({"client_cpu_s": 0.91}, trend=math.log(1.08), transactions=90))
     assert {"not-steady", "few-transactions", "client-bound"} <= {caveat.slug for caveat in reported}
     assert not [caveat_text(caveat) for caveat in reported if re.search(r"(?<!\w)-{1,2}[a-z]", caveat_text(caveat))]
 
 
-def test_a_cold_cache_need_not_be_steady_but_is_checked() -> None:
+def test_a_load_on_a_cold_cache_need_not_be_steady_but_the_cache_must_be_cold() -> None:
     cold = replace(comparison(), cache=CacheState.COLD)
     assert slugs(blocks({"still_cached_share": 0.0}, trend=0.5), cold) == [("cache-not-cold", None)]
     clean = [
@@ -169,7 +169,7 @@ def test_a_missed_rate_is_reported_with_both_numbers() -> None:
     assert rates(at_rate(320), rate=None) == []
 
 
-def test_a_rate_counts_as_reached_from_95_percent_or_within_chance_and_window_ends() -> None:
+def test_a_rate_is_reached_at_95_percent_or_if_chance_or_window_ends_explain_the_rest() -> None:
     assert rates(at_rate(373, number=100)) != []
     assert rates(at_rate(381, number=100)) == []
     # One block, 400 expected: the standard deviation is 20 transactions.
@@ -191,7 +191,7 @@ def test_correlated_ratios_are_drift() -> None:
     assert ("drift", 1) not in slugs(drifting, comparison(design=judged_by(Metric.LATENCY_P95)))
 
 
-def test_drift_is_that_of_the_metric_that_decides() -> None:
+def test_drift_is_judged_by_the_metric_of_the_verdict() -> None:
     drifting = [
         block._replace(
             trials={**block.trials, 1: block.trials[1]._replace(quantiles={0.95: 0.001 + 0.0001 * block.number})},

@@ -39,7 +39,7 @@ def one_block(folder: Path, contexts: int = 1, block_bytes: tuple[str, str] = ("
     results.close()
 
 
-def test_reported_budget_is_that_of_the_last_run(tmp_path: Path) -> None:
+def test_the_reported_budget_is_that_of_the_last_run(tmp_path: Path) -> None:
     one_block(tmp_path)
     assert [one.comparison.design.budget_s for one in read_answer(tmp_path).answers] == [60.0]
     results = Results(tmp_path)

@@ -45,7 +45,7 @@ def few() -> Answer:
         (few(), [Doubt.FEW_BLOCKS]),
     ],
 )
-def test_the_reasons_for_caution(found: Answer, expected: list[Doubt]) -> None:
+def test_every_reason_for_caution_is_found(found: Answer, expected: list[Doubt]) -> None:
     assert doubts(found, found.analysis.results[0]) == expected
 
 
@@ -59,7 +59,7 @@ def test_only_decided_verdicts_without_doubts_are_valid() -> None:
     }
 
 
-def test_the_wide_and_the_few_are_decided() -> None:
+def test_a_wide_interval_and_few_blocks_need_caution_although_decided() -> None:
     assert [one.analysis.results[0].verdict for one in (wide(), few())] == [Verdict.FASTER, Verdict.FASTER]
     assert validity_of_study(study_answer([wide(), cases.faster()])) is Validity.CAUTION
 

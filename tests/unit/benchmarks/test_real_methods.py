@@ -35,14 +35,14 @@ def test_one_run_claims_any_difference_of_more_than_one_percent() -> None:
     assert method.claim(A, B, speeds([100], [98.9])[0]).verdict == "slower"
 
 
-def test_several_runs_are_first_all_of_a_then_all_of_b() -> None:
+def test_several_runs_measure_all_of_a_before_all_of_b() -> None:
     speed, order = speeds([100, 101, 99, 100, 102], [110, 111, 109, 112, 110])
     claim = METHODS["five runs, t test"].claim(A, B, speed)
     assert (claim.verdict, order) == ("faster", ["a"] * 5 + ["b"] * 5)
     assert claim.ratio == pytest.approx(1.1, abs=0.01)
 
 
-def test_benchstat_ranks_and_claims_nothing_for_values_that_overlap() -> None:
+def test_benchstat_claims_nothing_for_values_that_overlap() -> None:
     method = METHODS["benchstat"]
     a = [100.0 + i for i in range(10)]
     assert method.claim(A, B, speeds(a, [value + 0.5 for value in a])[0]).verdict == "no claim"
@@ -61,7 +61,7 @@ def test_every_comparison_is_made_once_before_any_is_made_twice() -> None:
     assert set(Counter((one.load, one.effect, one.method) for one in results).values()) == {2}
 
 
-def test_results_are_read_back_and_an_interval_holds_the_truth_or_does_not(
+def test_results_are_read_back_and_intervals_that_include_the_truth_are_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cell = next(cell for cell in CELLS if cell.method == "pgversus" and cell.effect == 0.03)

@@ -201,7 +201,7 @@ def test_a_source_named_after_a_different_release_is_rejected(
     assert found.version == "17.8"
 
 
-def test_commands_of_a_source_run_as_the_servers_user_and_the_result_is_ours(
+def test_commands_of_a_source_run_as_the_servers_user_and_the_result_belongs_to_us(
     tree: Path, open_directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     user, notes = server_user(), open_directory / "notes"

@@ -113,7 +113,7 @@ def test_every_requested_compiler_is_checked(path: Path) -> None:
     assert "no clang" not in caught.value.found
 
 
-def test_missing_headers_are_reported_with_a_missing_compiler_if_another_is_there(path: Path) -> None:
+def test_headers_missing_for_one_compiler_are_reported_with_another_missing_compiler(path: Path) -> None:
     for name in PROGRAMS:
         program(path / name)
     requested = [BuildOptions(compiler="tcc"), compiler(path, "stdio.h")]

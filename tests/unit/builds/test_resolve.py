@@ -97,7 +97,7 @@ def test_an_unknown_version_is_reported_with_its_neighbors_in_each_family() -> N
     assert "use 17.8" in error.to_do
 
 
-def test_a_version_above_all_is_reported_with_the_last_one() -> None:
+def test_a_version_that_is_too_new_is_reported_with_the_newest_one() -> None:
     error = refused(["17.99"], ZONKY)
     assert error.found == "zonky has 17.11"
     assert "use 17.11" in error.to_do

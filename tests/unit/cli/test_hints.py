@@ -51,7 +51,7 @@ def test_other_wrong_options_have_guesses(capfd: pytest.CaptureFixture[str]) -> 
     assert "Did you mean" in refusal(capfd, "compare", "16", "17", "-S", "--blokcs", "4")
 
 
-def test_a_number_that_is_none_is_not_called_a_range(capfd: pytest.CaptureFixture[str]) -> None:
+def test_text_in_place_of_a_number_is_reported_as_an_invalid_integer(capfd: pytest.CaptureFixture[str]) -> None:
     assert "'select 1' is not a valid integer." in refusal(capfd, "compare", "16", "17", "-S", "-c", "select 1")
 
 

@@ -144,7 +144,7 @@ def test_an_unsupported_flag_of_pgbench_or_psql_is_answered_with_an_alternative(
     assert hint in ended.stderr
 
 
-def test_help_is_true_of_its_command() -> None:
+def test_the_help_of_a_command_describes_only_that_command() -> None:
     assert "--prepare" not in CliRunner().invoke(pgversus, ["plans", "--help"]).stdout
     assert "largest statistics" not in " ".join(CliRunner().invoke(pgversus, ["compare", "--help"]).stdout.split())
 

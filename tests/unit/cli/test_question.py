@@ -133,7 +133,7 @@ def test_with_a_rate_the_verdict_is_on_p95_latency_with_its_own_margin() -> None
     assert design.margin == 0.05
 
 
-def test_tps_is_rejected_as_metric_with_a_rate() -> None:
+def test_tps_is_rejected_as_the_metric_with_a_rate() -> None:
     assert refused("16", "17", "-R", "50", "--metric", "tps").slug == "study-rate-and-tps"
 
 
@@ -239,7 +239,7 @@ def test_an_invalid_question_is_reported_completely(arguments: tuple[str, ...], 
         *((flag, "9" * 400) for flag in ("-c", "-j", "-s", "--windows", "--blocks")),
     ],
 )
-def test_numbers_beyond_those_of_a_study_file_are_rejected(flag: str, value: str) -> None:
+def test_numbers_beyond_the_limits_of_a_study_file_are_rejected(flag: str, value: str) -> None:
     with pytest.raises(click.BadParameter):
         requested("16", "17", flag, value)
 

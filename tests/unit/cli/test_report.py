@@ -65,7 +65,7 @@ def test_two_results_are_shown_side_by_side_in_every_format(two: tuple[str, str]
         assert expected in ended.stdout, form
 
 
-def test_the_document_of_compare_is_that_of_the_report(two: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compare_prints_the_same_document_as_report(two: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pgversus.lab.run.run_study", lambda *_arguments: None)
     monkeypatch.setattr("pgversus.postgres.client.fixed_client", lambda _user: None)
     words = ["16", "17", "-i", "-S", "--json", "--results", two[0]]
@@ -120,7 +120,7 @@ def test_a_style_without_markdown_is_rejected(two: tuple[str, str], flags: tuple
 
 
 @pytest.mark.parametrize("flags", [("--quiet",), ("--format", "html"), ("--format", "csv"), ("--json",)])
-def test_published_figures_without_a_place_for_them_are_refused(two: tuple[str, str], flags: tuple[str, ...]) -> None:
+def test_published_figures_require_a_format_that_shows_them(two: tuple[str, str], flags: tuple[str, ...]) -> None:
     assert "--published requires --format terminal" in refused(two[0], "--published", *flags)
 
 

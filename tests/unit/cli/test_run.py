@@ -101,7 +101,7 @@ def test_answering_yes_at_the_terminal_is_remembered(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("flag", ["--dry-run", "-v", "-q"])
-def test_a_document_excludes_what_it_has_no_form_for(folder: Path, flag: str) -> None:
+def test_json_cannot_be_combined_with_dry_run_verbose_or_quiet(folder: Path, flag: str) -> None:
     ended = typed(folder, "--json", flag)
     assert ended.returncode == 2
     assert "--json and --" in ended.stderr

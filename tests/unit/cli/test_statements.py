@@ -65,7 +65,7 @@ def test_the_document_has_all_statements_without_passwords(export: str, tmp_path
     assert document["statements"][0]["obstacle"]
 
 
-def test_the_rest_is_counted(export: str) -> None:
+def test_statements_that_are_not_listed_are_counted(export: str) -> None:
     assert "and 2 other statements, 50.0 % of the time\n" in output(export, "-n", "1")
 
 
@@ -77,7 +77,7 @@ def test_a_file_that_cannot_be_read_is_an_error(name: str, tmp_path: Path, monke
     assert caught.value.slug == "study-no-file"
 
 
-def test_the_document_is_a_source_that_says_the_same(export: str, tmp_path: Path) -> None:
+def test_the_document_can_be_read_again_as_a_source_of_the_same_statements(export: str, tmp_path: Path) -> None:
     log = tmp_path / "server.log"
     log.write_text("LOG:  duration: 1.5 ms  execute q: SELECT * FROM t WHERE a = $1\nDETAIL:  Parameters: $1 = '5'\n")
     (tmp_path / "named.sql").write_text("-- name: by value\n-- values: $1 = '7'\nSELECT * FROM u WHERE b = $1;\n")

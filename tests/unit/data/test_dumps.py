@@ -18,7 +18,7 @@ def data_directory(place: Path) -> Path:
     return place
 
 
-def test_formats_are_told_by_their_content(tmp_path: Path) -> None:
+def test_the_format_of_a_dump_is_recognized_by_its_content(tmp_path: Path) -> None:
     (tmp_path / "custom").write_bytes(b"PGDMP\x01\x10\x00")
     (tmp_path / "plain").write_bytes(PLAIN)
     directory = tmp_path / "directory"
@@ -41,7 +41,7 @@ def test_formats_are_told_by_their_content(tmp_path: Path) -> None:
         (b"--\n-- PostgreSQL database cluster dump\n--\n", "pg_dumpall"),
     ],
 )
-def test_another_file_is_an_error(content: bytes, found: str, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_dump_is_an_error(content: bytes, found: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(content)
     with pytest.raises(StudyError) as caught:
         dump_at(str(tmp_path / "file"), "--restore")
@@ -50,7 +50,7 @@ def test_another_file_is_an_error(content: bytes, found: str, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("name", ["missing", "."])
-def test_a_missing_file_and_another_directory_are_errors(name: str, tmp_path: Path) -> None:
+def test_a_missing_file_and_a_directory_that_is_not_a_dump_are_errors(name: str, tmp_path: Path) -> None:
     with pytest.raises(StudyError) as caught:
         dump_at(str(tmp_path / name), "--restore")
     assert caught.value.slug == "study-no-dump"
@@ -74,14 +74,14 @@ def test_a_data_directory_with_a_link_to_the_original_is_an_error(link: str, tmp
     assert link in caught.value.found
 
 
-def test_a_base_backup_in_tar_format_is_to_be_unpacked(tmp_path: Path) -> None:
+def test_a_base_backup_in_tar_format_must_be_unpacked_first(tmp_path: Path) -> None:
     (tmp_path / "base.tar").write_bytes(b"")
     with pytest.raises(StudyError) as caught:
         dump_at(str(tmp_path), "--restore")
     assert "unpack" in caught.value.found
 
 
-def test_only_a_database_of_a_data_directory_is_named(tmp_path: Path) -> None:
+def test_a_database_can_be_named_only_for_a_data_directory(tmp_path: Path) -> None:
     assert dump_at(str(data_directory(tmp_path / "data")), "--restore", "app").database == "app"
     (tmp_path / "plain").write_bytes(PLAIN)
     with pytest.raises(StudyError) as caught:
@@ -89,7 +89,7 @@ def test_only_a_database_of_a_data_directory_is_named(tmp_path: Path) -> None:
     assert caught.value.slug == "study-idle-database"
 
 
-def test_a_changed_dump_is_another_dataset(tmp_path: Path) -> None:
+def test_a_dump_that_has_changed_is_rejected(tmp_path: Path) -> None:
     file, directory, data = tmp_path / "plain", tmp_path / "directory", data_directory(tmp_path / "data")
     file.write_bytes(PLAIN)
     directory.mkdir()

@@ -146,6 +146,6 @@ def test_a_long_file_is_inspected_quickly(piece: str) -> None:
         assert has_external_inputs(piece * (100_000 // len(piece))) in (True, False)
 
 
-def test_copy_and_its_source_are_in_one_statement() -> None:
+def test_a_file_is_the_source_of_copy_only_in_the_same_statement() -> None:
     assert not has_external_inputs("COPY t FROM stdin; SELECT x FROM 'y'")
     assert has_external_inputs("COPY t -- all\n FROM\n 'y'")

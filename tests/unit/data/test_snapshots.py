@@ -81,7 +81,7 @@ def test_a_failure_to_cache_is_reported_and_not_fatal(
 
 
 @pytest.mark.parametrize(("most", "lines"), [(0, 0), (10, 1)])
-def test_nothing_is_cached_beyond_the_limit_and_it_is_reported_unless_the_cache_is_off(
+def test_nothing_is_cached_beyond_the_limit_which_is_reported_unless_the_cache_is_off(
     cache: Cache, most: int, lines: int
 ) -> None:
     said = Said()
@@ -98,7 +98,7 @@ def test_a_lowered_limit_is_applied_at_the_end_of_a_run(cache: Cache) -> None:
     assert list(cache.snapshots.iterdir()) == []
 
 
-def test_data_with_files_elsewhere_are_not_cached(cache: Cache, tmp_path: Path) -> None:
+def test_data_with_files_elsewhere_is_not_cached(cache: Cache, tmp_path: Path) -> None:
     said, whole = Said(), loaded(cache)
     (whole.cluster.data_directory / "tablespace").symlink_to(tmp_path)
     snapshot_cache(cache, said).keep(recipe(), whole)

@@ -45,7 +45,7 @@ def test_identical_servers_are_called_different_no_more_often_than_promised(host
 
 @pytest.mark.parametrize("windows", sorted(DESIGNS))
 @pytest.mark.parametrize("ratio", [1.1, 1 / 1.1])
-def test_ten_percent_on_a_cloud_machine_is_found_within_minutes(ratio: float, windows: str) -> None:
+def test_a_difference_of_ten_percent_is_found_within_minutes_on_a_cloud_machine(ratio: float, windows: str) -> None:
     outcomes = [simulate("cloud", (ratio,), seed, 30, design=DESIGNS[windows]) for seed in range(STUDIES)]
     expected = Verdict.FASTER if ratio > 1 else Verdict.SLOWER
     assert all(outcome.verdicts == (expected,) for outcome in outcomes)
@@ -59,7 +59,7 @@ def test_on_a_quiet_machine_equal_servers_are_called_equivalent(windows: str) ->
 
 
 @pytest.mark.parametrize("windows", sorted(DESIGNS))
-def test_three_contenders_share_one_promise(windows: str) -> None:
+def test_three_contenders_together_keep_the_promised_error_rate(windows: str) -> None:
     outcomes = [simulate("cloud", (1.0, 1.0, 1.0), seed, 8, design=DESIGNS[windows]) for seed in range(STUDIES)]
     assert false_alarms(outcomes) <= most_false_alarms(STUDIES)
 
@@ -151,7 +151,7 @@ def test_a_linear_drift_adds_nothing_to_a_quad() -> None:
     assert np.allclose(quad_ratios(window_speeds(times, work, 0.1)), 0)
 
 
-def test_a_recorded_loop_rises_and_lasts_as_long_as_asked() -> None:
+def test_the_recorded_times_of_a_loop_increase_and_last_as_long_as_requested() -> None:
     ends = record_loops(0.2, loop_s=0.001)
     assert np.all(np.diff(ends) > 0)
     assert ends[-1] - ends[0] >= 0.2

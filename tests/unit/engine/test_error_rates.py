@@ -34,7 +34,7 @@ def test_each_kind_of_load_has_the_effect_that_it_claims_to_have(name: str) -> N
 
 
 @pytest.mark.parametrize("name", sorted(ATTRIBUTED))
-def test_an_attribution_usually_holds_its_truth_and_not_that_of_other_effects(name: str) -> None:
+def test_an_attribution_usually_includes_its_true_value_but_not_that_of_other_effects(name: str) -> None:
     found = [attributed(name, "quiet", 8, seed) for seed in range(STUDIES)]
     plans, rest = ATTRIBUTED[name]
     assert sum(not holds(one, plans, rest) for one in found) <= STUDIES * 0.05 + 3 * math.sqrt(STUDIES * 0.05 * 0.95)

@@ -44,18 +44,18 @@ def test_an_unknown_or_excessive_estimate_is_limited_by_the_budget(
     assert (found.seconds_left, found.is_at_most) == (60.0 - found.spent_s, True)
 
 
-def test_no_budget_ends_a_given_number_of_blocks() -> None:
+def test_a_fixed_number_of_blocks_is_not_limited_by_a_budget() -> None:
     found = time_estimate([state(1, 1.0, 1.1, fixed=6), state(2, fixed=6)], 5.0)
     # Four blocks of ten seconds, and six that are assumed to be as long.
     assert found == TimeEstimate(contexts=2, ended=0, spent_s=20.0, budget_s=None, seconds_left=100.0)
 
 
-def test_no_budget_is_shown_at_the_end_of_given_blocks() -> None:
+def test_no_budget_is_shown_at_the_end_of_a_fixed_number_of_blocks() -> None:
     found = time_estimate([state(1, 1.0, 1.1, 1.0, 1.1, fixed=4)], 5.0)
     assert found == TimeEstimate(contexts=1, ended=1, spent_s=40.0, budget_s=None, seconds_left=0.0)
 
 
-def test_the_time_of_given_blocks_is_unknown_before_the_first() -> None:
+def test_the_time_of_a_fixed_number_of_blocks_is_unknown_before_the_first() -> None:
     assert time_estimate([state(1, fixed=6)], 5.0).seconds_left is None
 
 

@@ -57,7 +57,7 @@ def run(
 
 @pytest.mark.parametrize("shares", [False, True])
 @pytest.mark.parametrize("contexts", [1, 2, 7])
-def test_every_block_is_measured_once_and_taken_in_order(contexts: int, *, shares: bool) -> None:
+def test_every_block_is_measured_once_and_stored_in_order(contexts: int, *, shares: bool) -> None:
     hosts = ManyHosts(sites(3, shares=shares))
     stopped, kept = run(study(contexts, fixed_blocks=6), hosts)
     assert stopped is StopReason.BLOCKS
@@ -107,7 +107,7 @@ def test_no_more_blocks_are_measured_at_once_than_a_context_can_need() -> None:
     assert len(hosts.measured) == 4
 
 
-def test_blocks_that_are_not_needed_any_more_are_not_taken() -> None:
+def test_blocks_that_are_no_longer_needed_are_not_stored() -> None:
     hosts = ManyHosts(sites(10, tps=150.0))
     (state,) = study(1)
     _, kept = run([state], hosts)
@@ -115,7 +115,7 @@ def test_blocks_that_are_not_needed_any_more_are_not_taken() -> None:
     assert (state.stopped, len(state.blocks)) == (StopReason.DECIDED, 4)
 
 
-def test_an_arm_that_is_decided_is_left_out_of_later_blocks_that_have_it() -> None:
+def test_a_decided_arm_is_left_out_of_later_blocks_that_have_measured_it() -> None:
     several = [PretendedSite(Pretended({0: 100.0, 1: 150.0, 2: 100.5})) for _ in range(4)]
     hosts = ManyHosts(several)
     (state,) = study(1, 3, margin=0.0001, max_blocks=12)

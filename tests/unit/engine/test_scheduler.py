@@ -365,7 +365,7 @@ def test_repeating_resumes_after_a_clean_block() -> None:
     assert [block.repeated_rounds for block in ended.blocks] == [2, 2, 2, 0, 0, 1, 1]
 
 
-def test_repeating_goes_on_where_it_helps() -> None:
+def test_repeating_continues_if_it_helps() -> None:
     """Two of eight windows are disturbed in every round that is not a repetition of a repetition."""
     host = Pretended({0: 100.0, 1: 100.0}, disturbed=lambda window: window % 12 in (1, 5, 11))
     ended = run(comparison(fixed_blocks=6), host)
@@ -453,7 +453,7 @@ def test_the_order_is_random_and_follows_from_the_seed() -> None:
         (Metric.TPS, 100.0, 0.02, 1e6, None),
     ],
 )
-def test_a_budget_without_hope_is_reported_once_soon_after_six_blocks(
+def test_a_budget_that_cannot_suffice_is_reported_once_soon_after_six_blocks(
     metric: Metric, tps: float, margin: float, budget_s: float, words: str | None
 ) -> None:
     said: list[tuple[str, int]] = []
@@ -484,7 +484,7 @@ def test_a_budget_without_hope_is_reported_once_soon_after_six_blocks(
         assert state.stopped is not StopReason.DECIDED
 
 
-def test_a_large_effect_ends_at_the_first_look() -> None:
+def test_a_large_effect_is_decided_at_the_first_look() -> None:
     host = Pretended({0: 100.0, 1: 150.0})
     ended = run(comparison(), host)
     assert (ended.stopped, len(ended.blocks)) == (StopReason.DECIDED, 4)
@@ -495,7 +495,7 @@ def half_width(state: ContextState, arm: int = 1) -> float:
     return state.interim_results[arm].interval.half_width
 
 
-def test_with_a_precision_measuring_goes_on_after_the_verdict_until_the_interval_is_as_narrow() -> None:
+def test_with_a_precision_measuring_continues_after_the_verdict_until_the_interval_is_narrow_enough() -> None:
     ended = run(comparison(precision=0.003), Pretended({0: 100.0, 1: 150.0}))
     assert (ended.stopped, ended.state.interim_results[1].verdict) == (StopReason.PRECISE, Verdict.FASTER)
     assert len(ended.blocks) > 4
@@ -512,7 +512,7 @@ def test_an_undecided_comparison_ends_at_its_precision() -> None:
     assert (ended.stopped, ended.state.interim_results[1].verdict) == (StopReason.PRECISE, Verdict.UNDECIDED)
 
 
-def test_an_arm_with_the_precision_gets_no_more_blocks_and_the_others_do() -> None:
+def test_an_arm_that_has_reached_the_precision_gets_no_more_blocks_but_the_others_do() -> None:
     ended = run(comparison(3, precision=0.003), Pretended({0: 100.0, 1: 150.0, 2: 50.0}))
     counts = {arm: interim.blocks for arm, interim in ended.state.interim_results.items()}
     assert counts[1] != counts[2], "otherwise this shows nothing"
@@ -632,7 +632,7 @@ def test_a_baseline_that_keeps_failing_makes_everything_invalid(action: str) -> 
     assert all(not block.has(0) for block in ended.blocks)
 
 
-def test_a_study_has_failed_if_every_context_has_and_is_decided_if_one_is() -> None:
+def test_a_study_has_failed_if_all_contexts_have_failed_and_is_decided_if_one_is_decided() -> None:
     failing = Pretended({0: 100.0, 1: 150.0}, fails=lambda what, arm, _block: (what, arm) == ("measure", 0))
     assert run_all(study(2), PretendedSite(failing)) is StopReason.FAILED
     only_one = PretendedSite(Pretended({0: 100.0, 1: 150.0}), unpreparable=frozenset({2}))
@@ -816,7 +816,7 @@ def test_contexts_on_the_same_servers_share_their_starts() -> None:
     assert all(len(state.blocks) == 4 for state in states)
 
 
-def test_contexts_on_the_same_servers_are_prepared_together_but_only_so_many_that_blocks_begin_soon() -> None:
+def test_contexts_on_the_same_servers_are_prepared_together_but_few_enough_for_blocks_to_begin_soon() -> None:
     host = Pretended({0: 100.0, 1: 101.0})
     testbed = PretendedSite(host, shares=True)
     run_all(study(10, fixed_blocks=2), testbed)
@@ -825,13 +825,13 @@ def test_contexts_on_the_same_servers_are_prepared_together_but_only_so_many_tha
     assert measured == [contexts * 2 * 4 for contexts in (8, 2, 10)]
 
 
-def test_contexts_on_servers_of_their_own_are_prepared_on_their_turns() -> None:
+def test_contexts_with_their_own_servers_are_prepared_when_their_turn_comes() -> None:
     testbed = PretendedSite(Pretended({0: 100.0, 1: 101.0}))
     run_all(study(3, fixed_blocks=2), testbed)
     assert testbed.groups == [1, 1, 1]
 
 
-def test_a_context_that_cannot_be_prepared_leaves_the_others_on_its_servers() -> None:
+def test_a_context_that_cannot_be_prepared_does_not_stop_the_others_on_its_servers() -> None:
     testbed = PretendedSite(Pretended({0: 100.0, 1: 101.0}), shares=True, unpreparable=frozenset({2}))
     states = study(3, fixed_blocks=2)
     run_all(states, testbed)

@@ -22,7 +22,7 @@ def test_each_host_gets_three_private_files(tmp_path: Path) -> None:
     assert not (folders[0] / "ca-key.pem").exists()
 
 
-def test_later_certificates_are_of_the_same_authority(tmp_path: Path) -> None:
+def test_later_certificates_are_signed_by_the_same_authority(tmp_path: Path) -> None:
     (first,) = make_certificates(tmp_path, ["db1"])
     (later,) = make_certificates(tmp_path, ["db2"])
     assert (first / AUTHORITY).read_bytes() == (later / AUTHORITY).read_bytes()
@@ -31,7 +31,7 @@ def test_later_certificates_are_of_the_same_authority(tmp_path: Path) -> None:
         x509.load_pem_x509_certificate((folder / CERTIFICATE).read_bytes()).verify_directly_issued_by(authority)
 
 
-def test_they_are_accepted_by_openssl(tmp_path: Path) -> None:
+def test_certificates_are_accepted_by_openssl(tmp_path: Path) -> None:
     (folder,) = make_certificates(tmp_path, ["db1"])
     files = certificates_in(folder)
     context = ssl.create_default_context(cafile=str(files.authority))
@@ -39,7 +39,7 @@ def test_they_are_accepted_by_openssl(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "authority", "ü", ".hidden", "a b"])
-def test_names_are_plain(tmp_path: Path, name: str) -> None:
+def test_a_host_name_that_is_not_plain_is_rejected(tmp_path: Path, name: str) -> None:
     with pytest.raises(StudyError, match="not a name"):
         make_certificates(tmp_path / "fleet", [name])
     assert not (tmp_path / "fleet").exists()

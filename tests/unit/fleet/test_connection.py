@@ -16,12 +16,12 @@ from pgversus.fleet.connection import checked_address
         ("tls://[fd00::1]:99", "tls://[fd00::1]:99"),
     ],
 )
-def test_with_certificates_any_host_is_possible(text: str, address: str) -> None:
+def test_with_certificates_any_host_is_accepted(text: str, address: str) -> None:
     assert checked_address(text, has_certificates=True) == address
 
 
 @pytest.mark.parametrize("text", ["tcp://127.0.0.1:8786", "127.0.0.1", "tcp://localhost:1", "tcp://[::1]:1"])
-def test_without_certificates_only_this_host_is_possible(text: str) -> None:
+def test_without_certificates_only_this_host_is_accepted(text: str) -> None:
     assert checked_address(text, has_certificates=False).startswith("tcp://")
 
 
@@ -41,6 +41,6 @@ def test_without_certificates_only_this_host_is_possible(text: str) -> None:
         ("", True),
     ],
 )
-def test_anything_else_is_refused(text: str, *, has_certificates: bool) -> None:
+def test_any_other_address_is_refused(text: str, *, has_certificates: bool) -> None:
     with pytest.raises(StudyError, match="cannot be used"):
         checked_address(text, has_certificates=has_certificates)

@@ -208,7 +208,7 @@ def test_a_lease_is_granted_before_a_block_is_sent_and_ends_with_its_result(two:
     assert sorted(two.hosts.free()) == ["db1", "db2"]
 
 
-def test_a_host_is_busy_until_the_end_of_its_task_was_heard(two: Watched) -> None:
+def test_a_host_is_busy_until_the_end_of_its_task_is_reported(two: Watched) -> None:
     two.measure("db1").end(reply=measured())
     assert isinstance(two.hosts.next_event(), BlockMeasured)
     assert two.hosts.free() == ["db2"]
@@ -262,7 +262,7 @@ def test_a_host_that_has_opened_another_study_opens_this_one_again(two: Watched)
     assert two.fleet.tasks.count("Open") == 3
 
 
-def test_a_host_that_fails_does_not_take_part_and_the_others_go_on(two: Watched) -> None:
+def test_a_host_that_fails_does_not_take_part_and_the_others_continue(two: Watched) -> None:
     error = HostError("the disk is full", slug="host-disk-full", where="/", found="0 bytes")
     two.measure("db1").end(reply=Failed(error=error))
     assert two.events(1) == [HostLost(host="db1")]
@@ -299,7 +299,7 @@ def test_a_fleet_without_hosts_is_an_error_after_a_while(monkeypatch: pytest.Mon
         watched.hosts.free()
 
 
-def test_tasks_that_are_abandoned_count_for_nothing(two: Watched) -> None:
+def test_the_results_of_abandoned_tasks_are_ignored(two: Watched) -> None:
     sent = two.measure("db1")
     two.hosts.abandon()
     assert two.ledger.entries[1:] == [("lost", (1, 1))]
@@ -309,7 +309,7 @@ def test_tasks_that_are_abandoned_count_for_nothing(two: Watched) -> None:
 
 
 @pytest.mark.parametrize("kind", [HostError, PgversusError])
-def test_errors_and_their_parts_survive_the_way(kind: type[PgversusError]) -> None:
+def test_errors_arrive_with_all_their_parts(kind: type[PgversusError]) -> None:
     error = kind("what", slug="slug", where="where", found="found", expected="expected", to_do="to do")
     reply = decoded_reply(encoded(Failed(error=error)))
     assert isinstance(reply, Failed)

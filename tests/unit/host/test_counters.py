@@ -140,7 +140,7 @@ def orphan() -> psutil.Process:
     return psutil.Process(int(started.stdout))
 
 
-def test_a_busy_program_is_seen_as_the_load_of_others_but_not_one_of_our_own() -> None:
+def test_a_busy_program_counts_as_the_load_of_others_unless_it_is_our_own() -> None:
     """On a busy host each program gets less, and the load of others changes at any time, so this is tried again."""
 
     def is_seen() -> bool:

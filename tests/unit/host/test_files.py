@@ -41,7 +41,7 @@ def test_a_file_system_in_memory_has_no_reflinks() -> None:
     assert way_of_copying(Path("/dev/shm")) == "copy"
 
 
-def test_copying_is_assumed_if_the_trial_fails(tmp_path: Path) -> None:
+def test_full_copies_are_assumed_if_the_test_of_reflinks_fails(tmp_path: Path) -> None:
     assert way_of_copying(tmp_path / "gone") == "copy"
 
 

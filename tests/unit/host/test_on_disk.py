@@ -37,7 +37,7 @@ def test_a_tree_is_on_disk_before_it_is_renamed(tmp_path: Path, monkeypatch: pyt
     assert not made.exists()
 
 
-def test_a_file_replaces_another_when_it_is_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_replaces_another_only_after_it_is_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made, place = tmp_path / "made", tmp_path / "place"
     made.write_text("new")
     disk = Disk(place, monkeypatch)

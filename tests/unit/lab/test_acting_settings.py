@@ -34,7 +34,7 @@ def ask(_server: ServerName, setting: Setting) -> SettingAnswer | None:
         ("work_mem", "4096kB", "8MB", "configuration file", False),
     ],
 )
-def test_a_value_that_was_set_twice_in_other_words_is_not_overridden(
+def test_a_value_that_was_set_again_in_a_different_notation_is_not_overridden(
     name: str, requested: str, shown: str, source: str, *, is_refused: bool
 ) -> None:
     setting = Setting(name=name, value=requested)

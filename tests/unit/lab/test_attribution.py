@@ -98,7 +98,7 @@ class Measuring:
         return StopReason.BLOCKS
 
 
-def test_decided_contender_with_a_restorable_plan_is_measured_once(tmp_path: Path) -> None:
+def test_a_decided_contender_with_a_restorable_plan_is_measured_once(tmp_path: Path) -> None:
     requested = study(3)
     measured(tmp_path, requested, [2.0, 1.0, 0.5], plans_of(OLD, NEW, undone_by=OFF))
     measuring = Measuring()

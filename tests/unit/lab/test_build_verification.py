@@ -115,7 +115,7 @@ def test_a_server_that_does_not_match_the_request_is_refused(
 
 
 @pytest.mark.parametrize("other", [None, FETCHED])
-def test_other_builds_are_not_verified(other: Build | None) -> None:
+def test_only_builds_from_source_are_verified(other: Build | None) -> None:
     check_same_build("17", other, running(block_size="32768"))
     assert built_from(other, build()) is None
 

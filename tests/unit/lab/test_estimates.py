@@ -363,7 +363,7 @@ MANAGED = 'server = ["17.8", "17.9"]\n[workload]\nbuiltin = "select-only"\n'
         (f'{MANAGED}[load]\nrate = 10\n[design]\nwindow = "50ms"\n', "study-short-window"),
     ],
 )
-def test_an_only_context_that_the_run_would_refuse_is_refused(tmp_path: Path, text: str, slug: str) -> None:
+def test_a_study_is_refused_if_the_run_would_refuse_its_only_context(tmp_path: Path, text: str, slug: str) -> None:
     with pytest.raises((StudyError, HostError)) as caught:
         dry_run(of_text(tmp_path, text), tmp_path / "r", USER)
     assert caught.value.slug == slug

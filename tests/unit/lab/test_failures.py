@@ -45,7 +45,7 @@ def test_a_real_full_device_is_recognized(tmp_path: Path) -> None:
     assert caught.value.slug == SLUG
 
 
-def test_without_such_a_message_the_file_system_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_also_detected_without_a_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cut = TrialFailedError("pgbench counted 90 transactions and logged 57")
     with pytest.raises(TrialFailedError), failures_of_the_host(tmp_path):
         raise cut

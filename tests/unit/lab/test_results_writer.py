@@ -50,7 +50,7 @@ def test_texts_of_a_study_are_updated_on_resume(tmp_path: Path) -> None:
     database.close()
 
 
-def test_failed_preparations_are_a_fact_of_one_run(tmp_path: Path) -> None:
+def test_failed_preparations_are_recorded_only_for_their_own_run(tmp_path: Path) -> None:
     first = run(tmp_path, None, failing=True)
     assert first.facts["not_prepared"] == {"2": "it is not there"}
     assert [one.failure for one in first.contexts] == [None, None]

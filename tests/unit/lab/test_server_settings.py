@@ -47,7 +47,7 @@ def study(
     return Study(name="s", title="t", question="", contexts=tuple(made), seed=1, budget_s=60.0)
 
 
-def test_each_server_is_asked_once_for_each_value() -> None:
+def test_each_server_checks_each_value_once() -> None:
     ask = Servers()
     arms = ((OLD, (("work_mem", "8MB"),)), (NEW, (("work_mem", "8MB"),)))
     requested = study(arms, arms, arms)
@@ -55,7 +55,7 @@ def test_each_server_is_asked_once_for_each_value() -> None:
     assert ask.requested == [(server, Setting(name="work_mem", value="8MB")) for server in (OLD, NEW)]
 
 
-def test_only_available_servers_are_asked() -> None:
+def test_only_available_servers_check_values() -> None:
     builds: dict[ServerName, Build | None] = {OLD: Build(version="16.12", bin_directory=Path("/x"), origin="test")}
     said = SettingAnswer(value="1", message="")
     ask = ask_of({**builds, NEW: None}, lambda _, __: said)
@@ -115,7 +115,7 @@ def test_a_shared_setting_is_left_out_for_the_server_that_lacks_it() -> None:
     assert [(one.label, one.reason) for one in found.skipped] == [(f"io_combine_limit on {OLD}", "unknown setting")]
 
 
-def test_a_setting_of_the_users_own_server_may_be_unknown_to_all() -> None:
+def test_a_setting_of_the_users_own_server_may_be_unknown_to_every_compared_server() -> None:
     arms = ((OLD, (("io_combine_limit", "8"),)), (OLD, (("io_combine_limit", "8"),)))
     requested = replace(study(arms), skips_missing_settings=True)
     with pytest.raises(StudyError):
@@ -152,7 +152,7 @@ def test_contexts_left_are_numbered_without_gaps() -> None:
     assert [one.comparison.baseline for one in left] == [requested.contexts[i].comparison.baseline for i in (1, 3)]
 
 
-def test_refused_values_stay_errors() -> None:
+def test_a_refused_value_is_an_error_even_if_missing_settings_are_skipped() -> None:
     requested = replace(study(((NEW, ()), (NEW, (("work_mem", "1kB"),)))), skips_missing_settings=True)
     with pytest.raises(StudyError) as caught:
         with_possible_settings(requested, Servers())

@@ -120,7 +120,7 @@ def test_reads_of_different_tables_are_never_called_one_read() -> None:
     assert ChangeKind.ACCESS not in kinds(changed(index_scan("a", "a_pkey"), index_scan("b", "b_pkey")))
 
 
-def test_a_table_that_is_read_once_less_is_still_read() -> None:
+def test_a_table_that_is_read_once_instead_of_twice_is_still_read() -> None:
     twice = node("Nested Loop", scan("t"), scan("t", Alias="t_1"), Join_Type="Inner")
     assert sentences(changed(twice, scan("t", Alias="t_1"))) == ["removed: Nested Loop", "removed: Seq Scan on t t_1"]
 
@@ -144,7 +144,7 @@ def test_a_subplan_of_another_alias_is_not_pulled_up() -> None:
     assert ChangeKind.SUBPLAN_PULLED_UP not in kinds(changed(old, new))
 
 
-def test_the_number_of_workers_is_no_number_of_executions() -> None:
+def test_the_number_of_workers_is_not_a_number_of_executions() -> None:
     def parallel(workers: int) -> dict[str, Any]:
         return node("Gather", scan("t", Actual_Loops=workers + 1), Workers_Planned=2)
 
@@ -159,7 +159,7 @@ def test_planned_workers_belong_to_the_plan() -> None:
     assert (found.level, sentences(found)) == (PlanLevel.CONDITIONS, ["Workers Planned of Gather was 2, now 1"])
 
 
-def test_an_estimate_is_not_judged_where_reading_stopped_early() -> None:
+def test_an_estimate_is_not_judged_if_reading_stopped_early() -> None:
     def limited(rows: int) -> dict[str, Any]:
         return node("Limit", index_scan("t", "i", Plan_Rows=10_000, Actual_Rows=rows))
 
@@ -301,7 +301,7 @@ def test_the_order_of_an_equality_does_not_matter() -> None:
         ({"Temp_Written_Blocks": 0}, {"Temp_Written_Blocks": 1}, "Sort now spills to temporary files (1 block)"),
     ],
 )
-def test_changed_behaviour_is_reported(was: dict[str, Any], now: dict[str, Any], reported: str) -> None:
+def test_changed_behavior_is_reported(was: dict[str, Any], now: dict[str, Any], reported: str) -> None:
     found = changed(node("Sort", scan("t", Temp_Written_Blocks=0), **was), node("Sort", scan("t"), **now))
     assert found.level is PlanLevel.BEHAVIOUR
     assert sentences(found)[0].startswith(reported)
@@ -313,7 +313,7 @@ def test_facts_reported_by_only_one_major_are_ignored() -> None:
     assert changed(reported, node("Sort", scan("t"))).level is PlanLevel.IDENTICAL
 
 
-def test_a_node_that_never_ran_has_no_behaviour() -> None:
+def test_a_node_that_never_ran_has_no_behavior() -> None:
     ran = node("Sort", scan("t"), Temp_Written_Blocks=3)
     assert ChangeKind.SPILL_GONE not in kinds(changed(ran, ran | {"Actual Loops": 0, "Temp Written Blocks": 0}))
 
@@ -466,7 +466,7 @@ def test_partitions_are_equal_under_the_names_that_any_major_gives_them(
     assert changed(ordered(*old), ordered(new[0], new[1], "q")).level is not PlanLevel.IDENTICAL
 
 
-def test_a_table_that_has_the_name_of_a_partition_as_its_alias_is_not_taken_for_it() -> None:
+def test_a_table_that_has_the_name_of_a_partition_as_its_alias_is_not_mistaken_for_it() -> None:
     def joined_with(filtered: str) -> dict[str, Any]:
         part = {**scan("part_1", Alias="p_1", Filter=f"({filtered}.k = 1)"), "Parent Relationship": "Member"}
         return node("Nested Loop", scan("t", Alias="part_1"), node("Append", part))
@@ -477,7 +477,7 @@ def test_a_table_that_has_the_name_of_a_partition_as_its_alias_is_not_taken_for_
 @pytest.mark.parametrize(
     ("value", "text"), [(100_000, "100 000"), (25.5, "26"), (2.555, "2.56"), (0.00001, "0.00001"), ("x", "x")]
 )
-def test_numbers_of_plans_have_no_exponent(value: object, text: str) -> None:
+def test_numbers_in_plans_have_no_exponent(value: object, text: str) -> None:
     assert number(value) == text
 
 
@@ -591,7 +591,7 @@ def test_plans_that_differ_only_in_sorts_are_recognized() -> None:
     assert not are_same(tree(sort=True), node("Limit", tree(sort=False)))
 
 
-def test_every_kind_belongs_to_a_level() -> None:
+def test_every_kind_of_change_belongs_to_a_level() -> None:
     assert set(LEVEL_OF) == set(ChangeKind)
 
 

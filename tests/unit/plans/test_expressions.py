@@ -61,7 +61,7 @@ def test_conditions_are_split_at_and(text: str, parts: list[str]) -> None:
         ("(SubPlan 3)", "(rescan SubPlan 1)"),
     ],
 )
-def test_subplans_of_different_majors_are_normalised(old: str, new: str) -> None:
+def test_subplans_of_different_majors_are_normalized(old: str, new: str) -> None:
     # Majors up to 16 do not print tests.
     assert spelled(old, OLD) == without_tests(spelled(new, NEW))
 
@@ -72,7 +72,7 @@ def test_text_that_resembles_a_subplan_is_unchanged() -> None:
 
 
 @pytest.mark.parametrize("text", ["sum(a) OVER (?)", "sum(a) OVER w1", 'sum(a) OVER "my w"'])
-def test_names_of_windows_are_normalised(text: str) -> None:
+def test_names_of_windows_are_normalized(text: str) -> None:
     assert spelled(text) == "sum(a) OVER w"
 
 
@@ -145,5 +145,5 @@ def test_generated_aliases_of_many_partitions_are_renamed_quickly() -> None:
         ("(a AND b", ["(a AND b"]),
     ],
 )
-def test_parenthesised_parts_are_split_again(text: str, parts: list[str]) -> None:
+def test_parenthesized_parts_are_split_again(text: str, parts: list[str]) -> None:
     assert split_inside(text, " AND ") == parts

@@ -187,7 +187,7 @@ def test_functions_of_a_view_are_in_the_plan() -> None:
     ]
 
 
-def test_the_time_and_samples_are_reasons() -> None:
+def test_the_current_time_and_samples_make_rows_uncertain() -> None:
     scan = read(kind="Sample Scan", Filter="(t.at > (now() - '1 day'::interval))", Output=["CURRENT_DATE"])
     reasons = rows("SELECT * FROM v", scan, "current_date").uncertainties([], 3)
     assert [(one.kind, one.name) for one in reasons] == [

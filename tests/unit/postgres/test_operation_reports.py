@@ -125,7 +125,7 @@ def test_io_times_are_in_seconds_if_they_are_measured(major: int) -> None:
 
 @pytest.mark.parametrize("major", MAJORS)
 @pytest.mark.parametrize("case", ["full", "cluster", "analyze", "reindex"])
-def test_other_commands_than_vacuum_have_no_counters(major: int, case: str) -> None:
+def test_commands_other_than_vacuum_have_no_counters(major: int, case: str) -> None:
     assert notices(FOLDER / str(major) / f"{case}.txt")
     assert counters(major, case) == {}
 
@@ -147,7 +147,7 @@ def test_unknown_lines_and_a_different_order_have_no_effect() -> None:
     assert vacuum_counters([mixed]) == vacuum_counters(["\n".join([head, *lines])])
 
 
-def test_a_cancelled_vacuum_has_no_counters() -> None:
+def test_a_canceled_vacuum_has_no_counters() -> None:
     assert vacuum_counters(notices(FOLDER / "12" / "dead_rows.txt")[:3]) == {}
     assert vacuum_counters(notices(FOLDER / "17" / "dead_rows.txt")[:1]) == {}
     assert vacuum_counters([]) == {}

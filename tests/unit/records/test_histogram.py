@@ -72,7 +72,7 @@ def test_zero_microseconds_count_as_one() -> None:
 
 
 @given(st.lists(st.lists(LATENCY, max_size=40), max_size=6))
-def test_merging_is_adding(groups: list[list[int]]) -> None:
+def test_merging_adds_the_counts_of_both_histograms(groups: list[list[int]]) -> None:
     merged = merge([histogram_of(group) for group in groups])
     together = histogram_of([latency for group in groups for latency in group])
     assert expanded(merged) == expanded(together)

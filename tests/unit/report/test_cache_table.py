@@ -21,11 +21,11 @@ def test_the_table_has_a_line_per_entry_and_totals() -> None:
     ]
 
 
-def test_an_entry_that_was_used_after_now_by_the_clock_was_used_now() -> None:
+def test_an_entry_with_a_last_use_in_the_future_is_shown_as_used_now() -> None:
     assert "  0 s ago  " in cache_table(THINGS, "/c", 1_259_000.0)
 
 
-def test_an_empty_cache_is_two_lines() -> None:
+def test_an_empty_cache_is_shown_in_two_lines() -> None:
     assert cache_table((), "/c", 0.0) == "/c\n0 builds, 0 bytes; 0 sources, 0 bytes; 0 snapshots, 0 bytes\n"
 
 

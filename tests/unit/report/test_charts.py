@@ -75,7 +75,7 @@ def test_a_picture_has_colors_instead_of_their_names() -> None:
         ([1e-4, 1e4], [None], 0.0),
     ],
 )
-def test_an_axis_of_ratios_includes_all_points_no_difference_and_the_margin(
+def test_an_axis_of_ratios_includes_all_points_a_ratio_of_one_and_the_margin(
     points: list[float], bounds: list[float | None], margin: float
 ) -> None:
     low, high = ratio_domain(points, bounds, margin)
@@ -151,7 +151,7 @@ def test_a_percentile_is_drawn_only_with_transactions_beyond_it() -> None:
     assert latency_chart(replace(one, latencies=dict)) is None
 
 
-def test_a_heat_map_shows_certain_differences_in_color_and_others_in_grey() -> None:
+def test_a_heat_map_shows_certain_differences_in_color_and_others_in_gray() -> None:
     parts = [cases.faster(), cases.undecided(), cases.slower_by_half(), cases.equivalent()]
     whole = study_answer(parts)
     placed = [

@@ -109,7 +109,7 @@ def test_a_single_comparison_is_translated_completely() -> None:
             assert untranslated(file.getvalue(), allowed) == set()
 
 
-def test_every_caveat_is_among_what_is_translated() -> None:
+def test_every_caveat_is_among_those_that_are_translated() -> None:
     assert {caveat.slug for answer in single_comparisons() for caveat in answer.caveats} == slugs()
 
 

@@ -83,7 +83,7 @@ def test_a_page_shows_different_conditions_and_confounding_next_to_a_published_r
 
 
 @pytest.mark.slow
-def test_every_study_has_a_page_with_a_figure_per_chart_and_as_many_cells_as_heads() -> None:
+def test_every_study_has_a_page_with_a_figure_per_chart_and_as_many_cells_as_headers() -> None:
     for whole in whole_studies():
         made = read_page(page_html(whole))
         tables = made.row_lengths()
@@ -332,7 +332,7 @@ def test_a_study_without_measurements_is_not_valid(failed: bool) -> None:  # noq
         (("undecided", "invalid"), "caution"),
     ],
 )
-def test_nothing_undecided_has_the_badge_valid(names: tuple[str, ...], badge: str) -> None:
+def test_an_undecided_study_does_not_have_the_badge_valid(names: tuple[str, ...], badge: str) -> None:
     assert study_badge(study_answer([cases.CASES[name]() for name in names])).word == badge
 
 

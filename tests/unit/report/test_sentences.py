@@ -123,7 +123,7 @@ def test_every_verdict_states_a_missed_precision(middle: float, verdict_word: st
     assert "The precision of ±0.10 % was not reached: the interval is ±" in text
 
 
-def test_a_reached_precision_ends_all_talk_of_the_size() -> None:
+def test_no_advice_on_the_size_follows_a_reached_precision() -> None:
     text = sentence(around(0.03, 0.01, precision=0.03))
     assert "faster" in text
     assert text.endswith("8 blocks, 5 min 52 s.")
@@ -133,7 +133,7 @@ def test_a_reached_precision_ends_all_talk_of_the_size() -> None:
     )
 
 
-def test_a_precision_that_is_too_fine_for_the_host_is_called_so() -> None:
+def test_a_precision_that_is_too_fine_for_the_host_is_reported_as_such() -> None:
     text = sentence(around(0.3, 0.3, precision=0.001))
     assert text.endswith(
         "This host is currently too noisy for ±0.10 %. Stop other jobs, use a quieter machine, or use a larger "
@@ -232,12 +232,12 @@ def test_one_block_is_singular() -> None:
     assert "1 block, 44 s" in sentence(answer(cases.steady(1.1, blocks=1), stopped=StopReason.BUDGET))
 
 
-def test_an_interrupted_study_is_to_be_run_again() -> None:
+def test_an_interrupted_study_is_advised_to_resume() -> None:
     text = sentence(answer(cases.noisy(0.02, blocks=8), stopped=StopReason.INTERRUPTED, is_from_file=True))
     assert text.endswith("8 blocks, 5 min 52 s. Run the same command again to resume.")
 
 
-def test_a_fixed_number_of_blocks_is_advised_to_be_larger() -> None:
+def test_more_blocks_are_advised_if_their_number_is_fixed() -> None:
     assert "6 blocks, 4 min 24 s. Run the comparison again with more blocks" in sentence(cases.fixed())
 
 
@@ -253,7 +253,7 @@ def test_undecided_contenders_of_one_comparison_have_one_budget() -> None:
     )
 
 
-def test_invalid_applies_only_to_that_contender() -> None:
+def test_an_invalid_result_applies_only_to_its_contender() -> None:
     first, second = answer_sentences(cases.invalid())
     assert first.startswith("Invalid: 17.8 vs 16.12.")
     assert "There is no result" in first

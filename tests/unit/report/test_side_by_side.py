@@ -109,7 +109,7 @@ def test_the_interval_of_the_quotient_combines_both_intervals() -> None:
     assert math.isclose(math.log(found.high / found.low) / 2, math.hypot(*halves))
 
 
-def test_an_invalid_contender_is_shown_without_a_judgement() -> None:
+def test_an_invalid_contender_is_shown_without_a_judgment() -> None:
     found = side_by_side(single(CASES["invalid"]()), single(CASES["invalid"]()))
     assert [row.agreement for row in found.rows] == [Agreement.OPEN, Agreement.AGREE]
     assert found.rows[0].words == "inconclusive: A is invalid"

@@ -40,14 +40,14 @@ def budget(sentence: str) -> int:
     return int(minutes)
 
 
-def test_counts_and_the_worst_come_first() -> None:
+def test_counts_and_the_worst_verdict_come_first() -> None:
     counts, worst, todo = study_sentences(of(cases.faster(), cases.slower_by_half(), cases.equivalent()))
     assert counts == "3 verdicts: 1 slower, 1 faster, 1 equivalent."
     assert worst.startswith("Worst: workload=w2 load=c4: 17.8 is slower than 16.12: -60.0 % tps")
     assert todo == "No further measurement is needed."
 
 
-def test_without_a_slower_contender_there_is_no_worst() -> None:
+def test_without_a_slower_contender_there_is_no_worst_verdict() -> None:
     assert study_sentences(of(cases.faster(), cases.equivalent()))[1] == "No contender was found to be slower."
 
 
@@ -71,7 +71,7 @@ def test_contexts_that_were_not_reached_are_part_of_the_budget() -> None:
     assert advised(0) < advised(1) < advised(4)
 
 
-def test_verdicts_with_other_needs_have_other_advice() -> None:
+def test_verdicts_with_different_needs_have_different_advice() -> None:
     text = " ".join(study_sentences(of(cases.undecided(), cases.hopeless())))
     assert "workload=w1 load=c4: 1 verdict is undecided. A verdict takes about " in text
     assert "workload=w2 load=c4: 1 verdict is undecided. This host is currently too noisy" in text

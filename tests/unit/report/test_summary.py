@@ -79,7 +79,7 @@ def test_the_summary_starts_with_the_verdict_and_ends_with_the_next_command(case
     assert lines[-1] == f"next: pgversus report {answer.results} --verbose"
 
 
-def test_a_picture_with_any_command_as_its_title_is_xml() -> None:
+def test_a_picture_with_any_command_as_its_title_is_valid_xml() -> None:
     study = as_study(CASES["faster"]())
     typed = replace(study, invocation=replace(study.invocation, command="pgversus compare '\x1b[31m' <"))
     assert "\\x1b[31m" in "".join(ET.fromstring(summary_picture(typed)).itertext())  # noqa: S314 - our own
@@ -111,7 +111,7 @@ def test_an_arm_is_shown_with_the_range_of_its_blocks() -> None:
     assert f"{value_text(Metric.TPS, min(values))} to {value_text(Metric.TPS, max(values))}" in row
 
 
-def test_a_ratio_from_fewer_blocks_than_the_baseline_has_says_so() -> None:
+def test_a_ratio_from_fewer_blocks_than_the_baseline_is_marked() -> None:
     blocks = [rate_block(n, 100.0 + n % 2, 150.0, 120.0 if n <= 4 else None) for n in range(1, 7)]
     lines = arms_table(answer(blocks, comparison(("15", "16", "17"))))
     (full,) = [line for line in lines if line.startswith("16 ")]

@@ -64,7 +64,7 @@ def only(*answers: Answer) -> Sweep:
     return found
 
 
-def test_block_sizes_are_a_line_in_ascending_order() -> None:
+def test_block_sizes_are_drawn_as_a_line_in_ascending_order() -> None:
     found = only(measured(by_server(built(*SIZES))))
     assert (found.title, found.factor, found.metric) == ("", "block size", Metric.TPS)
     (line,) = found.lines
@@ -119,7 +119,7 @@ def test_amounts_are_ordered_by_value_and_not_alphabetically(values: tuple[str, 
         replace(by_server(built(*SIZES)), factors=()),
     ],
 )
-def test_other_levels_or_too_few_of_them_are_not_a_line(requested: Comparison) -> None:
+def test_levels_without_amounts_or_too_few_levels_are_not_drawn_as_a_line(requested: Comparison) -> None:
     assert sweeps(study_answer([measured(requested)])) == []
 
 
@@ -246,7 +246,7 @@ OTHERS = (
         ),
     ],
 )
-def test_only_levels_that_are_shown_to_be_worse_are_not_among_the_best(rates: Sequence[float], sentence: str) -> None:
+def test_a_level_is_among_the_best_unless_it_is_shown_to_be_worse(rates: Sequence[float], sentence: str) -> None:
     assert plateau_sentence(levels_at(*rates)) == sentence
 
 

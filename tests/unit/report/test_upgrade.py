@@ -80,7 +80,7 @@ def only(study: StudyAnswer) -> UpgradeAnswer:
 SAME = (screened(1.0), screened(1.001, 1), screened(0.999, 2), screened(1.0, 3))
 
 
-def test_what_differs_in_the_screening_is_to_be_confirmed() -> None:
+def test_statements_that_differ_in_the_screening_are_to_be_confirmed() -> None:
     assert contexts_to_confirm(check(*SAME, seconds=(1.0,) * 4)) == []
     different = (screened(0.8), *SAME, screened(1.3))
     assert contexts_to_confirm(check(*different, seconds=(1.0,) * 6)) == [1, 6]
@@ -116,7 +116,7 @@ def test_findings_are_ordered_by_importance_then_share() -> None:
     ("message", "finding"),
     [("ERROR:  division by zero", Finding.FAILS), (NOTHING_FINISHED, Finding.NOT_MEASURED)],
 )
-def test_windows_that_were_too_short_are_no_failure_of_the_statement(message: str, finding: Finding) -> None:
+def test_windows_that_were_too_short_are_not_a_failure_of_the_statement(message: str, finding: Finding) -> None:
     blocks = [
         rate_block(n, 1000.0, None)._replace(failures=(FailedTrial(arm=1, phase=Phase.MEASURE, message=message),))
         for n in range(1, 7)
@@ -135,7 +135,7 @@ def test_a_confirmation_replaces_the_ratio_and_the_claim_of_the_screening() -> N
     assert [one.statement.name for one in only(study).having(Finding.LIKELY_SLOWER)] == ["1"]
 
 
-def test_the_load_changes_by_the_times_weighted_with_their_shares() -> None:
+def test_the_change_of_the_load_weights_each_statement_by_its_time() -> None:
     study = check(screened(0.4), *SAME, seconds=(20.0, 70.0, 0.0, 0.0, 0.0), confirmed={1: cases.slower_by_half()})
     load = only(study).load
     assert load is not None
@@ -145,7 +145,7 @@ def test_the_load_changes_by_the_times_weighted_with_their_shares() -> None:
     assert load.share == pytest.approx(0.9)
 
 
-def test_the_sentences_name_what_needs_attention_and_the_coverage() -> None:
+def test_the_sentences_count_the_statements_that_need_attention_and_give_the_coverage() -> None:
     study = check(screened(0.4), *SAME, seconds=(20.0, 70.0, 0.0, 0.0, 0.0), confirmed={1: cases.slower_by_half()})
     load, coverage = study_sentences(study)
     assert load.startswith("Total execution time on 17.8: +33")
@@ -234,7 +234,7 @@ def test_the_document_has_every_statement() -> None:
         (None, ("undecided",), ExitCode.FAIL_ON),
     ],
 )
-def test_only_what_is_confirmed_fails_as_slower(
+def test_only_confirmed_statements_fail_as_slower(
     confirmed: Answer | None, fail_on: tuple[str, ...], code: ExitCode
 ) -> None:
     again = {} if confirmed is None else {1: confirmed}
@@ -251,7 +251,7 @@ def test_different_rows_fail_if_requested() -> None:
     assert exit_code(study_answer([other_rows]), ("rows",)) is ExitCode.FAIL_ON
 
 
-def test_what_an_earlier_check_found_as_well_does_not_fail_again() -> None:
+def test_findings_of_an_earlier_check_do_not_fail_again() -> None:
     study = check(screened(0.4), *SAME, seconds=(1.0,) * 5, confirmed={1: cases.slower_by_half()})
     document = "".join(json_pieces(study_document(study)))
     assert exit_code(study, ("slower",)) is ExitCode.FAIL_ON
@@ -263,7 +263,7 @@ def test_what_an_earlier_check_found_as_well_does_not_fail_again() -> None:
 
 
 @pytest.mark.parametrize("document", ["", "[]", "{}", '{"upgrades": [{"target": "17"}]}'])
-def test_another_document_has_no_known_findings(document: str) -> None:
+def test_a_document_without_findings_is_refused_as_known_findings(document: str) -> None:
     with pytest.raises(StudyError) as caught:
         KnownFindings(document, "known.json")
     assert (caught.value.slug, caught.value.where) == ("study-no-known-findings", "known.json")
@@ -309,7 +309,7 @@ def notes(study: StudyAnswer) -> str:
     return "\n".join(table.notes)
 
 
-def test_settings_that_undo_a_statement_are_shown_with_what_they_do_to_others() -> None:
+def test_settings_that_undo_a_slower_statement_are_shown_with_their_side_effects() -> None:
     names = ("2", "3", "4", "5")
     measured = dict(zip(names, (0.7, 1.0, 1.001, 0.999), strict=True))
     study = undone(("2.sql", "3.sql", "4.sql", "5.sql", "lost.sql"), measured)

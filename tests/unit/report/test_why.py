@@ -109,7 +109,7 @@ def test_without_a_measurement_no_cause_is_claimed(
         ),
     ],
 )
-def test_a_measurement_that_does_not_agree_with_the_verdict_says_so(
+def test_a_measurement_that_does_not_confirm_the_verdict_names_no_cause(
     whole: tuple[float, float, float], words: str
 ) -> None:
     one = cases.attributed((0.98, 0.93, 1.03))
@@ -121,7 +121,7 @@ def test_a_measurement_that_does_not_agree_with_the_verdict_says_so(
     assert words not in claim(cases.with_plans(cases.faster(), UNDONE, one))
 
 
-def test_what_still_differs_from_the_old_plans_is_named() -> None:
+def test_remaining_differences_from_the_old_plans_are_named() -> None:
     near = plans_of(OLD, NEW, undone_by=replace(OFF, but_for=RemainingDifference.SORTS))
     reported = claim(cases.with_plans(cases.faster(), near, cases.attributed((0.98, 0.93, 1.03))))
     assert "With enable_x = off, 17.8 uses the plans of 16.12, except for sorts." in reported
@@ -238,7 +238,7 @@ def test_an_attribution_has_the_form_of_the_verdict() -> None:
     assert " 1.1x tps (95 % CI " in answer_sentences(more)[0]
 
 
-def test_an_attribution_with_grave_caveats_says_check() -> None:
+def test_an_attribution_with_grave_caveats_is_marked_check() -> None:
     doubtful = replace(cases.attributed((0.98, 0.93, 1.03)), needs_check=True, results="r/attributions/context-1-arm-1")
     reported = claim(cases.with_plans(cases.faster(), UNDONE, doubtful))
     assert reported.startswith("CHECK the caveats in r/attributions/context-1-arm-1. The plans of 17.8 are the cause.")

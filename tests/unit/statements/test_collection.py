@@ -38,7 +38,7 @@ def test_counters_replace_the_times_of_logs_in_either_order() -> None:
         assert found.samples == (logged,)
 
 
-def test_a_fast_a_median_and_a_slow_execution_are_kept_of_many() -> None:
+def test_a_fast_a_median_and_a_slow_one_of_many_executions_are_kept() -> None:
     collection = Collection()
     for number in range(10_000):
         seconds = (number * 7919 % 10_000) / 1e6
@@ -58,13 +58,13 @@ def test_a_fast_a_median_and_a_slow_execution_are_kept_of_many() -> None:
         ("SELECT 1; DROP TABLE t", "not one statement that the parser knows"),
     ],
 )
-def test_counters_alone_say_whether_a_statement_can_be_executed(text: str, obstacle: str) -> None:
+def test_counters_alone_show_whether_a_statement_can_be_executed(text: str, obstacle: str) -> None:
     collection = Collection()
     collection.add_counters(text, calls=1, seconds=1.0, rows=None)
     assert only(collection).obstacle == obstacle
 
 
-def test_an_execution_with_too_few_values_is_counted_but_no_sample() -> None:
+def test_an_execution_with_too_few_values_is_counted_but_is_not_a_sample() -> None:
     collection = Collection()
     collection.add_execution(Sample(text="SELECT $1, $2", values=("1",), seconds=1.0), has_values=True)
     collection.add_execution(Sample(text="SELECT $1, $2", seconds=1.0), has_values=False)

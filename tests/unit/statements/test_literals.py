@@ -22,7 +22,7 @@ def test_logged_values_are_read(text: str, values: tuple[str | None, ...]) -> No
     "text",
     ["$1 = 'cut off...'", "$2 = '5'", "$1 = '5', $3 = '6'", "$1 = 5", "$1 = 'open", "$1 = '5' and more", "anything"],
 )
-def test_incomplete_values_are_no_values(text: str) -> None:
+def test_incomplete_values_are_not_read(text: str) -> None:
     assert logged_values(text) is None
 
 

@@ -67,7 +67,7 @@ def test_every_form_of_a_log_has_the_same_statements(form: str) -> None:
 
 
 @pytest.mark.parametrize("prefix", ["", "app@shop ", "2026-11-27 23:00:00 UTC:10.0.0.7(4711):app@shop:[4711]:"])
-def test_any_prefix_of_lines_is_read(prefix: str) -> None:
+def test_a_log_with_any_line_prefix_is_read(prefix: str) -> None:
     (statement,), _ = read(stderr_text("duration: 1.5 ms  execute q: SELECT $1", "Parameters: $1 = '5'", prefix))
     assert statement.seconds == pytest.approx(0.0015)
     assert statement.samples[0].values == ("5",)
@@ -105,7 +105,7 @@ def test_auto_explain_reports_executions_with_their_values(body: str) -> None:
         assert (statement.calls, statement.samples[0].values) == (calls, ("5",))
 
 
-def test_a_log_that_begins_and_ends_inside_of_messages_is_read() -> None:
+def test_a_log_that_begins_and_ends_in_the_middle_of_messages_is_read() -> None:
     whole = csv_text([csvlog_row("duration: 1.000 ms  statement: SELECT\n1")])
     statements, report = read('ends here",,,,,\n' + whole + whole + whole[:150])
     assert [one.calls for one in statements] == [2]
@@ -162,7 +162,7 @@ def test_nested_and_hidden_statements_do_not_count() -> None:
         ('{"rows": []}', "statements-bad-row", "no text"),
     ],
 )
-def test_a_file_in_another_form_is_an_error(text: str, slug: str, found: str) -> None:
+def test_a_file_in_an_unknown_form_is_an_error(text: str, slug: str, found: str) -> None:
     with pytest.raises(StudyError) as caught:
         read(text)
     assert caught.value.slug == slug
@@ -184,7 +184,7 @@ def test_files_of_sql_have_names_and_values() -> None:
     assert "other" in {one.name for one in collection.statements}
 
 
-def test_a_comment_behind_a_statement_is_not_a_part_of_it() -> None:
+def test_a_comment_after_a_statement_is_not_a_part_of_it() -> None:
     collection = Collection()
     text = "-- name: a\nSELECT a -- one\nFROM t; \n\n-- About b.\n-- More.\n-- name: b\nSELECT b FROM t;"
     read_sql("queries.sql", text, "queries", collection)
@@ -192,7 +192,7 @@ def test_a_comment_behind_a_statement_is_not_a_part_of_it() -> None:
     assert texts == {"a": "SELECT a -- one\nFROM t", "b": "SELECT b FROM t"}
 
 
-def test_values_in_another_form_are_an_error() -> None:
+def test_values_in_an_unknown_form_are_an_error() -> None:
     with pytest.raises(StudyError) as caught:
         read_sql("queries.sql", "-- values: 5\nSELECT $1", "queries", Collection())
     assert caught.value.slug == "statements-bad-values"

@@ -90,7 +90,7 @@ def test_common_and_rare_values_come_from_the_statistics() -> None:
         ((use(1, ">=", MADE), use(2, "<", MADE)), ("day 25", "day 75"), ("day 50", "day 51")),
     ],
 )
-def test_ranges_are_wide_and_narrow(
+def test_common_ranges_are_wide_and_rare_ones_narrow(
     uses: tuple[ParameterUse, ...], common: tuple[str, ...], rare: tuple[str, ...]
 ) -> None:
     found = values("SELECT 1", ["date"] * len(uses), *uses)
@@ -102,7 +102,7 @@ def test_lists_and_patterns_have_their_own_form() -> None:
     assert values("SELECT 1", ["text"], use(1, "~~", MADE))[ValueClass.COMMON] == ("day%",)
 
 
-def test_equal_classes_are_one_execution() -> None:
+def test_classes_with_equal_values_are_executed_once() -> None:
     found = values("SELECT 1", ["date"], use(1, "=", MADE))
     assert list(found) == [ValueClass.COMMON]
 
@@ -113,7 +113,7 @@ def test_an_unknown_column_leaves_the_statement_without_values() -> None:
     assert chosen_samples("SELECT $1", ["integer"], [use(1, "=")], empty) == []
 
 
-def test_the_values_belong_to_the_text() -> None:
+def test_a_chosen_sample_has_the_text_of_its_statement() -> None:
     text = "SELECT * FROM t WHERE c = $1 LIMIT $2"
     common, _rare = chosen_samples(text, ["integer", "bigint"], [use(1, "=")], KNOWN)
     assert common == Sample(text=text, values=("7", "10"), value_class=ValueClass.COMMON)

@@ -94,7 +94,7 @@ def test_an_unbounded_interval_is_undecided() -> None:
 
 
 @given(st.floats(-5, 5), st.floats(0, 5), st.integers(4, 100))
-def test_the_interval_is_centred_on_the_point(point: float, error: float, n: int) -> None:
+def test_the_interval_is_centered_on_the_point(point: float, error: float, n: int) -> None:
     rule = look_rule(Design(), 1)
     found = interval(LogEstimate(point=point, standard_error=error, n=n), rule)
     assert found.low <= point <= found.high

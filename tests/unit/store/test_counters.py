@@ -47,5 +47,5 @@ def test_a_bit_pattern_of_nan_that_arithmetic_rejects_means_not_reported() -> No
     assert (table.total("first"), table.total("second")) == (3.0, None)
 
 
-def test_the_view_of_counters_omits_what_nobody_reported() -> None:
+def test_the_view_of_counters_omits_counters_that_were_not_reported() -> None:
     assert shown({"first": 3.0, "second": math.nan}) == {"first": 3.0}

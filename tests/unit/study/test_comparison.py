@@ -40,7 +40,7 @@ def test_a_server_named_twice_is_an_a_a_comparison_with_numbered_labels() -> Non
     assert labels(named("17", "17", "17")) == ["17", "17 (2)", "17 (3)"]
 
 
-def test_levels_on_one_server_are_labelled_without_the_server() -> None:
+def test_levels_on_one_server_are_labeled_without_the_server() -> None:
     arms, factors = expanded(named("17"), [parse_setting("work_mem=4MB,64MB")])
     assert [arm.label for arm in arms] == ["work_mem=4MB", "work_mem=64MB"]
     assert [arm.settings for arm in arms] == [

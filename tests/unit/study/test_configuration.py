@@ -23,7 +23,7 @@ datestyle = 'iso, \\'mdy'
 """
 
 
-def test_the_settings_that_affect_speed_are_carried() -> None:
+def test_the_settings_that_affect_speed_are_carried_over() -> None:
     found = read_configuration(FILE, "postgresql.conf")
     assert {one.name: one.value for one in found.settings} == {
         "shared_buffers": "128MB",
@@ -43,7 +43,7 @@ def test_the_settings_that_affect_speed_are_carried() -> None:
 
 
 @pytest.mark.parametrize("line", ["work_mem", "work_mem = 4MB 8MB", "= 4MB", "work_mem = 'open", "include 'b'"])
-def test_another_line_is_refused_with_its_number(line: str) -> None:
+def test_an_invalid_line_is_refused_with_its_number(line: str) -> None:
     with pytest.raises(StudyError) as caught:
         read_configuration(f"jit = off\n{line}\n", "postgresql.conf")
     assert (caught.value.slug, caught.value.where) == ("study-bad-configuration", "postgresql.conf, line 2")

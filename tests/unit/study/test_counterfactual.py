@@ -54,7 +54,7 @@ def test_the_contender_with_old_plans_is_compared_with_both_arms() -> None:
     ("rounds", "most", "of_three_arms"),
     [(8, 100.0, 6), (8, 5.9, 4), (8, 3.9, 2), (8, -1.0, 2), (2, 0.0, 1), (50, 7, 6)],
 )
-def test_blocks_have_fewer_rounds_where_starts_take_long(rounds: int, most: float, of_three_arms: int) -> None:
+def test_blocks_have_fewer_rounds_if_starts_take_long(rounds: int, most: float, of_three_arms: int) -> None:
     assert rounds_of_three(rounds, most=most) == of_three_arms
 
 
@@ -65,7 +65,7 @@ def test_windows_keep_their_length_and_blocks_their_duration(rounds: int, of_thr
     assert (design.window_is_given, design.rounds_are_given) == (True, True)
 
 
-def test_a_precision_of_the_comparison_is_not_one_of_its_attribution() -> None:
+def test_the_precision_of_a_comparison_does_not_apply_to_its_attribution() -> None:
     found = requested_study(RESTORATION, fitted=replace(FITTED, precision=0.01))
     assert found.contexts[0].comparison.design.precision is None
 

@@ -34,7 +34,7 @@ def test_data_is_loaded_once_per_server_and_dataset() -> None:
     assert needs_of(study(3)).disk_bytes == needs_of(study(300)).disk_bytes
 
 
-def test_least_trials_are_those_of_the_first_look_or_of_fixed_blocks() -> None:
+def test_the_fewest_trials_are_those_of_the_first_look_or_of_all_fixed_blocks() -> None:
     assert needs_of(study(3)).least_trials == 3 * 2 * FIRST_LOOK
     assert needs_of(study(3, Design(fixed_blocks=7))).least_trials == 3 * 2 * 7
 

@@ -91,7 +91,7 @@ def test_release_names_round_trip(major: int, minor: int | None, family: BuildFa
 @pytest.mark.parametrize(
     "text", ["", " ", "seventeen", "17.8.1", "-17", "17beta1", "117", "17.", ".8", "host=x", "17 "]
 )
-def test_other_texts_are_rejected(text: str) -> None:
+def test_texts_that_are_not_server_names_are_rejected(text: str) -> None:
     with pytest.raises(StudyError) as caught:
         parse_server(text)
     assert caught.value.slug == "study-unknown-server"
@@ -197,7 +197,7 @@ def test_an_unknown_build_option_lists_valid_options(text: str) -> None:
         ("cflag=-O3", "cflags"),
     ],
 )
-def test_a_misspelt_option_suggests_a_similar_one(option: str, meant: str) -> None:
+def test_a_misspelled_option_suggests_a_similar_one(option: str, meant: str) -> None:
     with pytest.raises(StudyError) as caught:
         parse_server(f"17+{option}")
     assert caught.value.found == f"+{option.partition('=')[0]}"

@@ -81,6 +81,6 @@ def test_a_prepared_statement_that_writes_is_rolled_back() -> None:
 
 
 @pytest.mark.parametrize("mode", [QueryMode.SIMPLE, QueryMode.EXTENDED])
-def test_other_modes_have_the_values_in_the_text(mode: QueryMode) -> None:
+def test_query_modes_other_than_prepared_have_the_values_in_the_text(mode: QueryMode) -> None:
     script = script_of(statement("SELECT * FROM t WHERE a = $1", "7"), "x", mode)
     assert (script.text, script.prepared) == ("SELECT * FROM t WHERE a = '7';\n", None)

@@ -17,7 +17,7 @@ def arms_of(*versions: str, **settings: str) -> tuple[Arm, ...]:
     return arms
 
 
-def test_each_target_is_added_with_other_statistics() -> None:
+def test_each_target_is_also_added_with_other_statistics() -> None:
     arms = arms_of("16.12", "17.8", "18.0")
     found, factors = with_statistics(arms, ("server",), ["none", "none"])
     assert [(one.index, one.label) for one in found] == [
@@ -77,7 +77,7 @@ def test_without_an_old_default_there_is_nothing_to_check(settings: dict[str, st
     assert caught.value.slug == "study-no-new-defaults"
 
 
-def test_a_default_is_old_for_a_build_from_source_too() -> None:
+def test_new_defaults_are_also_checked_for_a_build_from_source() -> None:
     arms = arms_of("12", "14+cassert", checkpoint_completion_target="0.50")
     found, _ = with_new_defaults(arms, (), ["checkpoint_completion_target"])
     assert [one.label for one in found] == ["12", "14+cassert", "14+cassert with new defaults"]

@@ -228,7 +228,7 @@ def test_short_windows_are_rejected_with_a_rate_or_a_cold_cache(rate: float | No
     ("clients", "latency_s", "kind"),
     [(1, 0.05, WindowKind.TRANSACTIONS), (1, 0.001, WindowKind.SLICE), (4, 0.05, WindowKind.SLICE)],
 )
-def test_a_slice_is_not_an_execution_that_waits_for_its_client(
+def test_an_execution_whose_replies_wait_for_the_client_is_not_a_slice(
     clients: int, latency_s: float, kind: WindowKind
 ) -> None:
     assert fitted(replace(first(latency_s, clients), replies_wait=True)).window_kind is kind

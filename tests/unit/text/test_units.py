@@ -215,7 +215,7 @@ def test_durations_are_parsed_to_seconds(text: str, seconds: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "0", "0s", "-5", "5d", "m", "1h30m", "1e3", "1,5", "inf", "nan", ".5", "5."])
-def test_other_texts_are_invalid_durations(text: str) -> None:
+def test_texts_that_are_not_durations_are_rejected(text: str) -> None:
     with pytest.raises(StudyError) as caught:
         parse_duration(text, "--budget")
     assert caught.value.slug == "study-bad-duration"
@@ -242,7 +242,7 @@ def test_shares_are_parsed_with_or_without_percent_sign(text: str, share: float)
 
 
 @pytest.mark.parametrize("text", ["", "0", "0%", "-2", "101", "100.1%", "two", "%", "2%%", "1e1", "nan"])
-def test_other_texts_are_invalid_margins(text: str) -> None:
+def test_texts_that_are_not_margins_are_rejected(text: str) -> None:
     with pytest.raises(StudyError) as caught:
         parse_share(text, "--margin")
     assert caught.value.slug == "study-bad-margin"
@@ -285,7 +285,7 @@ def test_sizes_are_parsed_in_powers_of_ten(text: str, size: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "5", "GB", "-1GB", "5 GiB", "5GBs", "1e3MB", "inf"])
-def test_other_texts_are_invalid_sizes(text: str) -> None:
+def test_texts_that_are_not_sizes_are_rejected(text: str) -> None:
     with pytest.raises(StudyError) as caught:
         parse_size(text, "SIZE")
     assert caught.value.slug == "study-bad-size"
@@ -325,7 +325,7 @@ def test_cpu_lists_are_parsed(text: str, found: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "a", "-1", "0,", "3-1", "0 1", "on"])
-def test_other_texts_are_invalid_cpu_lists(text: str) -> None:
+def test_texts_that_are_not_cpu_lists_are_rejected(text: str) -> None:
     for parse in (parse_processors, parse_pin):
         with pytest.raises(StudyError) as caught:
             parse(text, "--pin")

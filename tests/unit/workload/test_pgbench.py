@@ -223,7 +223,7 @@ def test_without_error_lines_the_last_lines_are_returned() -> None:
     assert stderr_text("") == ""
 
 
-def test_missing_tables_of_pgbench_are_to_be_created() -> None:
+def test_missing_tables_of_pgbench_are_reported_with_the_option_that_creates_them() -> None:
     words = 'ERROR:  relation "pgbench_accounts" does not exist'
     assert with_missing_tables(words, "fix it").startswith("pgbench's tables were not created: add -i")
     assert with_missing_tables('ERROR:  relation "accounts" does not exist', "fix it") == "fix it"

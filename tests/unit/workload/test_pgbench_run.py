@@ -115,7 +115,7 @@ echo "tps = 3 (without initial connection time)"
     assert found.latency_sum_s / found.transactions == pytest.approx((100 + 300) / 2 / 1e6)
 
 
-def test_a_transaction_longer_than_the_run_is_damage(tmp_path: Path) -> None:
+def test_a_transaction_longer_than_the_run_means_a_damaged_log(tmp_path: Path) -> None:
     """The time of day of the last transaction has one more digit."""
     damage = """sed -i '$ s/ \\([0-9]*\\) \\([0-9]*\\)$/ 2\\1 \\2/' "$prefix.1"\n"""
     with pytest.raises(TrialFailedError, match=r"pgbench ran for [\d.]+ s and logged a transaction of 2\.?\d*e\+10 s"):

@@ -1,4 +1,4 @@
-"""A study as an article in Markdown: the usual tables with the figures of this run, and all steps to reproduce it.
+"""A study as an article in Markdown: the usual tables with the results of this run, and all steps to reproduce it.
 
 page.py         the sections, in order
 environment.py  host, servers, settings and data

@@ -84,7 +84,7 @@ def interval_text(ratio: Estimate | None, scale: float = 1.0, unit: str = "") ->
 
 
 def capped(heads: Sequence[str], rows: Sequence[Sequence[str]], *, names: int) -> str:
-    """Return a table of the first rows, with a note where to find the rest. heads: plain text."""
+    """Return a table of the first rows, with a note on where to find the rest. heads: plain text."""
     shown = table([escaped(head) for head in heads], rows[:_MOST_ROWS], names=names)
     rest = len(rows) - _MOST_ROWS
     if rest <= 0:
@@ -132,7 +132,7 @@ class Case:
 
     @property
     def workloads(self) -> Iterator[Workload]:
-        """Each workload once; there are several of one name if workloads are compared, or loads differ."""
+        """Each workload once; several have the same name if workloads are compared, or loads differ."""
         seen = []
         for one in self.answers:
             for arm in one.comparison.arms:

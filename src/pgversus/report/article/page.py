@@ -267,7 +267,7 @@ def article(answer: StudyAnswer, text_of: TextOf) -> str:
 
 
 def _title(answer: StudyAnswer) -> str:
-    """Return the title of the study, or what a comparison without a title compares."""
+    """Return the title of the study; for a comparison without a title, the names of its arms."""
     if not answer.is_comparison or not answer.answers:
         return answer.study.title or answer.study.name
     first = answer.answers[0].comparison

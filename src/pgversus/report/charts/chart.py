@@ -105,9 +105,9 @@ _STEPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.25)
 """Tick distances for ratio axes with a short range."""
 _MOST_TICKS = 7
 _FAR = math.log(3)
-"""Log of the range from which ticks are factors; below a range of three they are percentages."""
+"""Log of the smallest range, a factor of three, whose ticks are factors; in smaller ranges they are percentages."""
 _FARTHEST = math.log(8)
-"""Largest extension of the axis beyond the farthest point by an interval: a wide one would flatten all others."""
+"""Largest extension of the axis beyond the farthest point for an interval: a wide one would flatten all others."""
 _ROOM = 0.06
 _LEAST = math.log(1.02)
 
@@ -115,7 +115,7 @@ _LEAST = math.log(1.02)
 def ratio_domain(points: Sequence[float], bounds: Iterable[float | None], margin: float) -> tuple[float, float]:
     """Return the range of an axis that shows these ratios, zero difference and the margin.
 
-    bounds: of the intervals, if any.
+    bounds: bounds of the intervals, if any.
     """
     logs = [math.log(value) for value in points] or [0.0]
     reach = max(_LEAST, math.log1p(margin) * 1.5)
@@ -155,13 +155,13 @@ def _round(text: str) -> str:
 
 
 MOST_SERIES = len(SERIES)
-"""More could not be distinguished."""
+"""More series could not be distinguished."""
 
 
 def series_layers(
     rows: Sequence[dict[str, Any]], names: Sequence[str], x: Any, y: Any, *, thin: bool = False
 ) -> list[Any]:
-    """Return a line with marks for each name; rows have it under `series`, and the fields that x and y refer to.
+    """Return a line with marks for each name. Rows contain the name as `series`, and the fields of x and y.
 
     thin: for lines that only guide the eye from mark to mark. A single line without a name has no legend.
     """

@@ -201,9 +201,9 @@ _MOST_ABOVE = 2.0
 
 
 def sweep_chart(found: Sweep, number: int) -> Chart:
-    """Return the chart of a sweep. number: of the sweep in its study.
+    """Return the chart of a sweep. number: number of the sweep in its study.
 
-    If there are too many lines to distinguish, only the first are drawn; the table has all.
+    If there are too many lines to distinguish, only the first ones are drawn; the table contains all of them.
     """
     title = _("{metric} by {factor}", metric=metric_axis(found.metric), factor=found.factor)
     if found.title:

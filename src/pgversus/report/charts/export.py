@@ -13,7 +13,7 @@ from pgversus.report.overview import worst_first
 from pgversus.report.sweeps import heat_maps, sweeps
 
 MOST_CONTEXTS = 40
-"""Contexts whose trials and latencies are drawn, the worst first."""
+"""Maximum number of contexts whose trials and latencies are drawn, the worst first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -143,7 +143,7 @@ _FAINTEST, _STRONGEST = 0.12, 0.5
 
 
 def heat_chart(found: HeatMap, number: int) -> Chart:
-    """Return the chart of a heat map. number: of the map in its study."""
+    """Return the chart of a heat map. number: number of the map in its study."""
     return Chart(
         name=chart_name("map", str(number)),
         title=found.title,

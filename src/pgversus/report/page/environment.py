@@ -1,4 +1,4 @@
-"""Environment and method: servers and their builds, settings, differences, the host, and how to reproduce it."""
+"""Environment and method: servers, their builds, settings, differences, the host, how to reproduce the results."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class ArmDifference:
     """A difference between arms other than the compared one."""
 
     place: str
-    """The context; empty if it applies to all of them."""
+    """The context; empty if the difference applies to all contexts."""
     name: str
     values: tuple[tuple[str, str], ...]
     """Label and value of each arm."""
@@ -38,7 +38,7 @@ class Environment:
     """Arm label, build, compiler flags, and SHA-256 of the fetched archive or the server program."""
     differences: list[ArmDifference]
     settings: list[tuple[str, str, str, str]]
-    """Context, arm, setting made by the study, and value; the context is empty if it applies to all of them."""
+    """Context, arm, setting made by the study, and value; the context is empty if the value applies to all contexts."""
     host: list[tuple[str, str]]
 
 
@@ -191,7 +191,7 @@ def _looks(answer: StudyAnswer) -> str:
 def hashes(answer: StudyAnswer) -> list[tuple[str, str]]:
     """Return the files that load and prepare the data, then the servers by name, each with its SHA-256.
 
-    That of a server is of the fetched archive, or of the server program.
+    The SHA-256 of a server is that of the fetched archive or of the server program.
     """
     datasets = [arm.dataset for one in answer.answers for arm in one.comparison.arms]
     files = {(file.path, file.sha256) for one in datasets for file in (*one.setup_files, *one.prepare)}

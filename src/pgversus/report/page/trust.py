@@ -13,13 +13,13 @@ from pgversus.text.translation import _, listed, ngettext
 from pgversus.text.units import percent, percent_above
 
 MOST_ROWS = 200
-"""Rows of the noise table."""
+"""Maximum number of rows of the noise table."""
 _MOST_DROPS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trust:
-    """Evidence for and against the figures."""
+    """Evidence for and against the results."""
 
     same_arms: list[str]
     """Results of A/A comparisons; advice if there are none."""
@@ -43,7 +43,7 @@ def trust(answer: StudyAnswer, placed: Sequence[RankedVerdict]) -> Trust:
 def is_same_arm(answer: Answer, contender: int) -> bool:
     """Return whether a contender has the same server and work as the baseline, so that all differences are chance.
 
-    Servers with different names are the same if their programs are.
+    Servers with different names are the same if their programs are identical.
     """
     one, other = answer.comparison.baseline, answer.comparison.arms[contender]
     sha256 = answer.arms[0].sha256

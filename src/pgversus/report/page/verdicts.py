@@ -21,7 +21,7 @@ from pgversus.text.units import percent
 
 _MOST_SENTENCES = 12
 MOST_ROWS = 1000
-"""Rows of the verdict table."""
+"""Maximum number of rows of the verdict table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,12 +36,12 @@ class ValidityBadge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sentence:
-    """The sentence on one contender, or on unfinished verdicts that need the same."""
+    """The sentence on one contender, or on unfinished verdicts with the same next step."""
 
     place: str
     text: str
     next: str
-    """The next step; empty if there is none for this one."""
+    """The next step; empty if this verdict needs none."""
     light: ValidityBadge
 
 
@@ -61,7 +61,7 @@ class Forest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictLine:
-    """One line of the verdict table: the row that every report shows, and what only the page has."""
+    """One line of the verdict table: the row that every report shows, and additions that only the page shows."""
 
     row: VerdictRow
     forest: Forest | None
@@ -108,7 +108,7 @@ _BADGES = {
 def answer_lines(answer: StudyAnswer, placed: Sequence[RankedVerdict]) -> tuple[list[Sentence], int]:
     """Return a sentence for each of the first verdicts, and the number of verdicts without one.
 
-    Several unfinished verdicts have the next step in common, and undecided ones also the sentence.
+    Several unfinished verdicts share the advice on the next step, and undecided ones also the sentence.
     """
     unfinished = [one for one in placed if is_unfinished(one.answer, one.result)]
     is_grouped = len(unfinished) > 1
@@ -134,7 +134,7 @@ def answer_lines(answer: StudyAnswer, placed: Sequence[RankedVerdict]) -> tuple[
 def _sentence(one: RankedVerdict, *, is_grouped: bool, is_only: bool, as_factors: bool) -> Sentence:
     judged = (one.answer, one.result)
     groups = [] if is_grouped else unfinished_groups([judged])
-    # With several verdicts the answer to the study has it.
+    # With several verdicts, the answer to the study contains this advice.
     size = size_advice([judged]) if is_only else ""
     steps = [*repairs([judged]), size, *(group.advice for group in groups)]
     is_done = is_only and validity(*judged) is Validity.VALID

@@ -1,4 +1,4 @@
-"""Explanations: changed plans side by side, counters that differ, and what is unknown."""
+"""Explanations: changed plans side by side, counters that differ, and unknown effects."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -13,7 +13,7 @@ from pgversus.text.translation import _, listed, ngettext
 from pgversus.text.units import percent, size
 
 _MEMORY_SHARE = 0.05
-"""Relative difference up to which memory is the same: kernels reserve slightly different amounts."""
+"""Relative difference up to which memory sizes count as equal: kernels reserve slightly different amounts."""
 _NOT_HELD = "mount_options"
 """Not compared, because many mount options name a device or path and have no effect."""
 

@@ -178,11 +178,11 @@ def _rate(workload: PgbenchWorkload) -> str:
 
 
 _MOST_TRIED = 50
-"""Candidates that are compared by settings; beyond that, order decides."""
+"""Maximum number of candidates that are compared by settings: the first ones in order."""
 _MOST_HELD = 10_000
 """Maximum number of pairs of contexts searched for probable counterparts."""
 _MOST_REASONS = 2
-"""Maximum number of reasons between probable counterparts."""
+"""Maximum number of reasons for a mismatch with which a context still counts as a probable counterpart."""
 
 Meant = dict[int, tuple[Answer, tuple[Reason, ...]]]
 """For context numbers of A, the probable counterpart in B, and why the two cannot be compared."""
@@ -280,7 +280,7 @@ def _called(one: Answer, result: ContenderResult) -> Hashable:
 def _same_work(
     one: Answer, results: Sequence[ContenderResult], other: Answer, others: Sequence[ContenderResult]
 ) -> bool:
-    """Return whether the contenders do the same work in the same order, which differs if workloads are compared."""
+    """Return whether the contenders do the same work in the same order. Work differs if workloads are compared."""
     keys = [work_key(one.comparison.arms[result.contender]) for result in results]
     return keys == [work_key(other.comparison.arms[result.contender]) for result in others]
 

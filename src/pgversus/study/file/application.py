@@ -24,8 +24,8 @@ _SQL = ".sql"
 def upgrade_check_of(study: Study, table: schema.ApplicationTable, contents: Contents, problems: Problems) -> Study:
     """Return the upgrade check of an application; obstacles are added to the problems.
 
-    study: with a workload in whose place each statement is put, in its only context. It is returned unchanged if a
-    file must not be read yet.
+    study: has one context, with a workload that each statement replaces. It is returned unchanged if a file must not be
+    read yet.
     """
     coverage = quantity((*_PATH, "coverage"), table.coverage, parse_coverage, problems)
     statements = _statements(table, contents, problems)

@@ -70,7 +70,7 @@ class Designs:
     of_loads: Mapping[str, Design]
     """Designs by the name of the load."""
     of_operations: Design | None
-    """None without operations."""
+    """The design of operations; None without operations."""
 
     def of(self, workload: NamedWorkload, load: NamedLoad) -> Design:
         """Return the design of a context with this workload and load."""
@@ -144,7 +144,7 @@ class StudyPlan:
     compared: int
     """Position of the factor whose levels are the arms."""
     baseline: int
-    """Position of the baseline among them."""
+    """Position of the baseline among these levels."""
     selection: Selection
     shared: tuple[Setting, ...]
     """Settings of every arm."""
@@ -328,7 +328,7 @@ class _Assembler:
         return self._loads[key]
 
     def _variables(self, named: NamedWorkload, levels: Indexes) -> tuple[Variable, ...]:
-        """The workload's own, but for those that are factors, and these."""
+        """Return the variables of the workload and of these levels; a level overrides the workload's own value."""
         chosen = _values(self.plan.matrix.variables, levels)
         return tuple({**dict(named.variables), **dict(chosen)}.items())
 

@@ -79,7 +79,7 @@ _NUMBERS = {"number": "number", "integer": "whole number"}
 
 
 def schema_at(path: Path) -> Schema:
-    """Return the part of the schema for a path; empty if there is none."""
+    """Return the part of the schema for a path; empty without one."""
     schema = flat_schema()
     for part in path:
         schema = _child(schema, part)

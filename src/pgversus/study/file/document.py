@@ -23,7 +23,7 @@ _LARGEST = 2**63
 
 
 def shown(value: Any) -> str:
-    """Return a value as TOML on one line, shortened, without passwords; only the kind of a table or list."""
+    """Return a value as TOML on one line, shortened, without passwords; for a table or list, only its kind."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
@@ -68,9 +68,9 @@ def _shortened(text: str) -> str:
 MOST_LEVELS = 16
 """Maximum nesting of tables. The schema needs six; the limit makes recursion over documents safe."""
 _LONGEST_KEY = 1000
-"""A key is repeated in every message about its value."""
+"""Maximum length of a key, which is repeated in every message about its value."""
 _DOTTED = re.compile(r"(?<![A-Za-z0-9_-])(?:(?:[A-Za-z0-9_-]++|\"[^\"\n]*+\"|'[^'\n]*+')[ \t]*+\.[ \t]*+){200}")
-"""A key with this many parts, for which tomllib takes quadratic time."""
+"""A key with too many parts: the time that tomllib takes is quadratic in their number."""
 
 _PLACE = re.compile(r"(.*) \(at (?:line ([0-9]+), column ([0-9]+)|end of document)\)", re.DOTALL)
 _TWICE = re.compile(r"overwrite|twice|mutate")
@@ -202,7 +202,7 @@ class KeyPlaces:
 
 
 def find_places(text: str) -> KeyPlaces:
-    """Return the places of all keys and list items in valid TOML; the first place of a table that is split."""
+    """Return the places of all keys and list items in valid TOML; for a split table, its first place."""
     tree = Parser(Language(tree_sitter_toml.language())).parse(text.encode(errors="replace"))
     places: dict[Path, Place] = {}
     rows: dict[Path, int] = {}

@@ -18,9 +18,9 @@ The content is None for a file that exists but must not be read yet; it is treat
 
 
 FindDump = Callable[[str, str | None], Dump]
-"""Maps a path in the study file, and the name of a database or None, to what is restored; StudyError if it cannot be.
+"""Maps a path in the study file, and the name of a database or None, to a dump; StudyError if it cannot be restored.
 
-The hash is empty for what must not be read yet.
+The hash is empty if the dump must not be read yet.
 """
 
 

@@ -185,7 +185,7 @@ _NEVER = ("load", "scale", "cache")
 
 
 def compared_factor(sections: schema.Sections, matrix: Matrix, problems: Problems) -> int | None:
-    """Return the position of the factor whose levels are the arms; None if there is none, which adds a problem."""
+    """Return the position of the factor whose levels are the arms; None without one, which adds a problem."""
     if sections.compare is not None:
         return _said(sections.compare, matrix, problems)
     if problems.lost("compare") or problems.concern("factors") or problems.lost_names("workload"):

@@ -1,4 +1,4 @@
-"""The operations of a study file: their steps, and what prepares and verifies them."""
+"""The operations of a study file: their steps, preparation and verification."""
 
 from pgversus.errors import StudyError
 from pgversus.study.dataset import SetupFile

@@ -1,6 +1,6 @@
 """Collects all problems of a study file, so that a user need not fix one mistake per run.
 
-Violations of the schema are worded here; the valid rest of the document is checked further.
+This module writes the messages for violations of the schema. The valid rest of the document is checked elsewhere.
 """
 
 import copy
@@ -18,7 +18,7 @@ from pgversus.study.file.schema import StudyTable
 from pgversus.text.redaction import without_secrets
 
 MOST_PROBLEMS = 1000
-"""More would not be read, and searching for similar names takes time for each."""
+"""Nobody would read more, and each one takes time to search for similar names."""
 
 
 class Problems:
@@ -27,11 +27,11 @@ class Problems:
     def __init__(self, file: str, places: KeyPlaces) -> None:
         self._file = file
         self.places = places
-        """Of the document that is checked: of the file, and then of the file with its profile merged in."""
+        """Keys of the checked document: the file, and then the file with its profile merged in."""
         self._found: list[tuple[Place, StudyError]] = []
         self._known: set[tuple[str, str, str]] = set()
         self._broken: set[Path] = set()
-        """Paths with problems; the other two are indexes, because there may be many and every key is looked up."""
+        """Paths with problems. The next two sets index them: there may be many, and every key is looked up."""
         self._beginnings: set[Path] = set()
         self._tables: set[str | int] = set()
         """First parts of paths that have two parts: kind and name of one of several tables."""

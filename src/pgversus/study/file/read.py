@@ -30,7 +30,7 @@ from pgversus.study.servers import ServerName, parse_server
 from pgversus.study.study import Study
 
 USUAL = "quick"
-"""The default profile of a file that has it."""
+"""The profile used by default, if the file has a profile of this name."""
 
 
 def chosen_profile(profiles: Mapping[str, Any], requested: str | None, problems: Problems) -> str | None:
@@ -98,7 +98,7 @@ def read_study(
 
     name: name of the file, for messages and for the study.
     read: maps a path in the file to its absolute path and content; every file is read once, now.
-    find_dump: maps a path, and the name of a database, to what is restored.
+    find_dump: maps a path, and the name of a database, to the dump to restore.
     profile: None uses `quick` if the file has it.
     seed: used if the file has none.
     requested_seed, budget_s: replace those of the file.
@@ -128,7 +128,7 @@ def read_study(
         choices = replace(choices, budget_s=budget_s)
     plan = _plan(sections, contents, problems, choices, name_server=name_server)
     problems.refuse()
-    # Not reached without a plan, because that is a problem.
+    # The plan is never None here, because that would have been a problem.
     contexts = () if plan is None else contexts_of(plan, problems)
     problems.refuse()
     design = contexts[0].comparison.design
@@ -168,7 +168,7 @@ def _plan(
     *,
     name_server: NameServer,
 ) -> StudyPlan | None:
-    """Return the plan of the contexts, for use only without problems; None if there is nothing to compare."""
+    """Return the plan of the contexts, usable only if there are no problems; None if there is nothing to compare."""
     shared = settings_of(sections.settings, ("settings",), problems)
     matrix = _matrix(sections, contents, name_server, problems)
     compared = compared_factor(sections, matrix, problems)

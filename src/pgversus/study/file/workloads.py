@@ -37,7 +37,7 @@ from pgversus.text.units import WindowLength, parse_window
 T = TypeVar("T")
 _APPLICATION = "application"
 _TEMPLATE = schema.WorkloadTable(sql=";")
-"""Each statement of an application is put in its place."""
+"""Placeholder that each statement of an application replaces."""
 _REWRITTEN = ("script", "sql")
 
 

@@ -67,7 +67,7 @@ def test_targets_are_also_checked_without_statistics() -> None:
     assert found.factors == ("server", "statistics")
 
 
-def test_an_unread_file_leaves_the_statements_out() -> None:
+def test_a_study_with_an_unread_file_has_no_statements() -> None:
     assert study(FILE, unread="counters.csv").statements == ()
 
 
@@ -83,7 +83,7 @@ def test_an_unread_file_leaves_the_statements_out() -> None:
         ('[dataset]\nsql = "CREATE TABLE t (a int);"', "", "study-no-tables"),
     ],
 )
-def test_what_an_application_cannot_be(old: str, new: str, slug: str) -> None:
+def test_an_invalid_application_is_rejected(old: str, new: str, slug: str) -> None:
     assert old in FILE
     changed = FILE.replace(old, new)
     if slug:

@@ -60,7 +60,7 @@ def test_a_mistake_in_a_profile_is_reported_with_its_line() -> None:
     assert study(text, profile="published").name == "planner-published"
 
 
-def test_misspelt_keys_are_reported_in_unused_profiles() -> None:
+def test_misspelled_keys_are_reported_in_unused_profiles() -> None:
     found = problem(PROFILES + "[profiles.slow.desing]\n", profile="quick")
     assert (found.slug, found.to_do) == ("study-file-unknown-key", "did you mean design?")
 
