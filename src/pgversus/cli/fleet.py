@@ -28,12 +28,12 @@ _OF_ONE_HOST = {
 }
 
 
-@click.group(short_help="Lend hosts to a study that many hosts measure.")
+@click.group(short_help="Measure a study on several hosts.")
 def fleet() -> None:
-    """Measure a study on many hosts: `pgversus run STUDY --fleet ADDRESS`.
+    """Measure a study on several hosts: `pgversus run STUDY --fleet ADDRESS`.
 
-    Each host runs a worker, and one more host the scheduler through which they find each other. Everyone who has a
-    certificate of the fleet may run programs on its hosts.
+    Each of them runs a worker, and another host runs the scheduler that connects them. Anyone who holds a
+    certificate of the fleet can run programs on its hosts.
 
     \b
     pgversus fleet certificates fleet scheduler driver db1 db2
@@ -43,14 +43,14 @@ def fleet() -> None:
     """  # noqa: D301 - \b is the marker of click for lines that must not be joined
 
 
-@fleet.command("certificates", short_help="Make the certificates of a fleet.")
+@fleet.command("certificates", short_help="Create the certificates of a fleet.")
 @click.argument("folder", metavar="DIR", type=click.Path())
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
 def make_certificates(*, folder: str, names: tuple[str, ...]) -> None:
-    """Make a folder DIR/NAME with the certificates of each host, and of the driver.
+    """Create a folder DIR/NAME with the certificates of each host and of the driver.
 
-    Copy each to its host. The authority that signs them is made with the first ones; it stays in DIR/authority, which
-    no other host needs.
+    Copy each folder to its host. The first call also creates the authority that signs the certificates, in
+    DIR/authority; no other host needs it.
     """
     with _extra():
         from pgversus.fleet import certificates  # noqa: PLC0415 - not for `--help`
@@ -60,12 +60,14 @@ def make_certificates(*, folder: str, names: tuple[str, ...]) -> None:
 
 @fleet.command("scheduler", short_help="Run the scheduler of a fleet.")
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Address to listen on.")
-@click.option("--port", type=click.IntRange(0, 65535), default=_DEFAULT_PORT, show_default=True, help="Its port.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=_DEFAULT_PORT, show_default=True, help="Port to listen on."
+)
 @_CERTIFICATES
 def scheduler(*, host: str, port: int, certificates: str | None) -> None:
-    """Run the scheduler of a fleet until Ctrl-C; with an address of other hosts it requires certificates.
+    """Run the scheduler of a fleet until Ctrl-C. Certificates are required unless it listens on a loopback address.
 
-    It measures nothing and stores nothing. Run it on a host that does not measure.
+    The scheduler neither measures nor stores anything. Run it on a host that does not measure.
     """
     with _extra():
         from pgversus.fleet.connection import checked_address  # noqa: PLC0415 - not for `--help`
@@ -75,16 +77,16 @@ def scheduler(*, host: str, port: int, certificates: str | None) -> None:
     run_scheduler(host, port, folder, write_error)
 
 
-@fleet.command("worker", short_help="Lend this host to a fleet.")
+@fleet.command("worker", short_help="Let a fleet measure on this host.")
 @click.option("--scheduler", "address", required=True, metavar="ADDRESS", help="Address of the scheduler.")
 @click.option("--name", metavar="NAME", help="Name of this host in reports.  [default: its host name]")
 @_CERTIFICATES
-@click.option("--run-as", metavar="USER", help="User of the servers if the worker runs as root.")
+@click.option("--run-as", metavar="USER", help="As root: run servers and programs as this user.  [default: nobody]")
 @click.option("--trust", is_flag=True, help="Allow studies to run programs and to build source of their choice.")
 def worker(*, address: str, name: str | None, certificates: str | None, run_as: str | None, trust: bool) -> None:
-    """Lend this host to a fleet until Ctrl-C: it measures one block at a time, alone.
+    """Let a fleet measure on this host until Ctrl-C, one block at a time.
 
-    It fetches servers and loads data itself. Nothing else should run on it.
+    The worker fetches servers and loads data itself. Nothing else should run on this host.
     """
     with _extra():
         from pgversus.fleet.connection import checked_address  # noqa: PLC0415 - not for `--help`
@@ -115,16 +117,16 @@ def check_fleet_options(options: Mapping[str, Any]) -> None:
     given = [flag for name, flag in _OF_ONE_HOST.items() if options[name]]
     if options["fleet"] and given:
         raise StudyError(
-            "a fleet does not take an option of a single host",
+            "an option of a single host cannot be used with --fleet",
             slug="fleet-option",
             where="--fleet",
             found=", ".join(given),
             expected="options of the study and of its answer",
-            to_do="omit it; the user of the servers is an option of each worker",
+            to_do="omit it; to choose the user of the servers, start each worker with --run-as",
         )
     if options["certificates"] and not options["fleet"]:
         raise StudyError(
-            "certificates are those of a fleet",
+            "--certificates requires --fleet",
             slug="fleet-option",
             where="--certificates",
             found="no --fleet",
@@ -140,7 +142,7 @@ def _extra() -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         raise HostError(
-            "the packages of a fleet are not installed",
+            "the packages required for a fleet are not installed",
             slug="fleet-extra",
             where="pgversus fleet",
             found=f"no module {error.name}",

@@ -7,6 +7,7 @@ messages.py       what the driver and the hosts send each other
 host_work.py      tasks of a host, executed on it
 worker.py         the program that lends a host to a fleet
 scheduler.py      the program through which driver and hosts find each other
+fleet.py          a connection to a fleet: its hosts, tasks and replies
 fleet_hosts.py    the hosts as the engine sees them
 fleet_study.py    a study opened on a fleet
 """

@@ -28,6 +28,8 @@ AUTHORITY, CERTIFICATE, KEY = "ca.pem", "certificate.pem", "key.pem"
 """The files in the folder of each host: the authority's certificate, its own, and its private key."""
 _AUTHORITY_FOLDER = "authority"
 _AUTHORITY_YEARS, _YEARS = 10, 2
+_MOST_LETTERS = 64
+# The longest common name of a certificate (RFC 5280, ub-common-name).
 _EARLIER = timedelta(hours=1)
 # Clocks of hosts may differ.
 
@@ -47,12 +49,12 @@ def certificates_in(folder: Path) -> Certificates:
     for path in (found.authority, found.certificate, found.key):
         if not path.is_file():
             raise StudyError(
-                "these are not the certificates of a host",
+                "this folder does not contain the certificates of a host",
                 slug="fleet-no-certificates",
                 where=str(folder),
                 found=f"no {path.name}",
                 expected=f"{AUTHORITY}, {CERTIFICATE} and {KEY}",
-                to_do="pgversus fleet certificates DIR NAME..., then copy DIR/NAME to the host",
+                to_do="run pgversus fleet certificates DIR NAME..., then copy DIR/NAME to the host",
             )
     return found
 
@@ -62,51 +64,55 @@ def make_certificates(folder: Path, names: Sequence[str]) -> list[Path]:
 
     StudyError if a folder exists already; StoreError if one cannot be written.
     """
-    for name in names:
-        _check_name(name)
-        if (folder / name).exists():
-            raise StudyError(
-                "this host has certificates already",
-                slug="fleet-certificates-exist",
-                where=str(folder / name),
-                found="a folder of that name",
-                expected="a new name",
-                to_do="use it, or remove it first",
-            )
     try:
+        for name in names:
+            _check_name(name, names)
+            _check_new(folder / name)
         make_directory(folder, PRIVATE_DIRECTORY)
         authority, key = _authority(folder / _AUTHORITY_FOLDER)
         return [_issue(folder / name, name, authority, key) for name in names]
     except OSError as error:
         raise StoreError(
-            "the certificates cannot be written",
+            "the certificates could not be written",
             slug="fleet-certificates-unwritable",
             where=str(error.filename or folder),
             found=error.strerror or str(error),
-            expected="a folder that can be written",
-            to_do="choose another folder",
+            expected="a writable folder",
+            to_do="specify a different folder",
         ) from error
 
 
-def _check_name(name: str) -> None:
-    is_plain = name.replace("-", "").replace("_", "").replace(".", "").isalnum() and name.isascii()
-    if not is_plain or name.startswith(".") or name == _AUTHORITY_FOLDER:
+def _check_new(folder: Path) -> None:
+    if folder.exists():
         raise StudyError(
-            "this is not a name for a host",
+            "this host already has certificates",
+            slug="fleet-certificates-exist",
+            where=str(folder),
+            found="a folder of that name",
+            expected="a new name",
+            to_do="use the existing certificates, or remove the folder first",
+        )
+
+
+def _check_name(name: str, names: Sequence[str]) -> None:
+    is_plain = name.replace("-", "").replace("_", "").replace(".", "").isalnum() and name.isascii()
+    is_repeated = names.count(name) > 1
+    is_long = len(name) > _MOST_LETTERS
+    if not is_plain or is_long or name.startswith(".") or name == _AUTHORITY_FOLDER or is_repeated:
+        raise StudyError(
+            "duplicate host name" if is_repeated else "invalid host name",
             slug="fleet-host-name",
             where="pgversus fleet certificates",
-            found=repr(name),
-            expected="letters, digits, - _ and .",
+            found=f"{name!r} twice" if is_repeated else repr(name),
+            expected=f"at most {_MOST_LETTERS} letters, digits, - _ and ., a different name for each host",
             to_do="use the name of the host, for example db1",
         )
 
 
 def _authority(folder: Path) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
-    """Return the authority in this folder; make it if it is missing."""
-    if (folder / KEY).exists():
-        key = load_pem_private_key((folder / KEY).read_bytes(), password=None)
-        assert isinstance(key, ec.EllipticCurvePrivateKey)  # noqa: S101 - as it was made here
-        return x509.load_pem_x509_certificate((folder / AUTHORITY).read_bytes()), key
+    """Return the authority in this folder; make it if it is missing. StudyError if it cannot be read."""
+    if folder.exists():
+        return _read_authority(folder)
     key = ec.generate_private_key(ec.SECP256R1())
     name = _name("pgversus fleet")
     made = (
@@ -118,6 +124,25 @@ def _authority(folder: Path) -> tuple[x509.Certificate, ec.EllipticCurvePrivateK
     )
     _write(folder, {AUTHORITY: _pem(made), KEY: _private(key)})
     return made, key
+
+
+def _read_authority(folder: Path) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
+    try:
+        key = load_pem_private_key((folder / KEY).read_bytes(), password=None)
+        certificate = x509.load_pem_x509_certificate((folder / AUTHORITY).read_bytes())
+        if isinstance(key, ec.EllipticCurvePrivateKey) and certificate.public_key() == key.public_key():
+            return certificate, key
+        found = "a key and a certificate that do not match"
+    except (ValueError, TypeError, FileNotFoundError) as error:
+        found = str(error)
+    raise StudyError(
+        "the certificate authority of the fleet is damaged",
+        slug="fleet-authority-damaged",
+        where=str(folder),
+        found=found,
+        expected=f"{KEY} and {AUTHORITY} as pgversus created them",
+        to_do="restore both files, or create a new authority in another folder, with new certificates for all hosts",
+    )
 
 
 def _issue(folder: Path, name: str, authority: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> Path:

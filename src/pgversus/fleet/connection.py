@@ -1,6 +1,7 @@
 """Addresses of a fleet, its encryption, and a configuration of Dask that does not disturb measurements."""
 
 import logging
+import ssl
 from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -9,7 +10,7 @@ import dask
 from distributed.security import Security
 
 from pgversus.errors import StudyError
-from pgversus.fleet.certificates import certificates_in
+from pgversus.fleet.certificates import AUTHORITY, CERTIFICATE, KEY, Certificates, certificates_in
 
 PORT = 8786
 LOOPBACK = "127.0.0.1"
@@ -50,10 +51,14 @@ def resource_of(name: str) -> str:
 
 
 def security_of(folder: Path | None) -> Security | None:
-    """Return the encryption with the certificates in this folder; None without a folder."""
+    """Return the encryption with the certificates in this folder; None without a folder.
+
+    StudyError if a file is missing or cannot be used: Dask reads them only when it connects.
+    """
     if folder is None:
         return None
     files = certificates_in(folder)
+    _check_readable(files, folder)
     certificate, key = str(files.certificate), str(files.key)
     return Security(
         require_encryption=True,
@@ -67,19 +72,36 @@ def security_of(folder: Path | None) -> Security | None:
     )
 
 
+def _check_readable(files: Certificates, folder: Path) -> None:
+    try:
+        context = ssl.create_default_context(cafile=str(files.authority))
+        context.load_cert_chain(files.certificate, files.key)
+    except OSError as error:
+        # Every error of OpenSSL is an OSError.
+        raise StudyError(
+            "the certificates in this folder cannot be used",
+            slug="fleet-no-certificates",
+            where=str(folder),
+            found=str(error),
+            expected=f"{AUTHORITY}, {CERTIFICATE} and {KEY} that belong together and that this user can read",
+            to_do="run pgversus fleet certificates DIR NAME..., then copy DIR/NAME to the host",
+        ) from error
+
+
 def checked_address(text: str, *, has_certificates: bool) -> str:
     """Return the address of a scheduler in full: `tls://host:port`, or `tcp://` for one on this host alone.
 
     StudyError for other addresses: everyone who can connect to a fleet may run programs on its hosts.
     """
     scheme = "tls" if has_certificates else "tcp"
-    parts = urlsplit(text if "://" in text else f"{scheme}://{text}")
     try:
+        parts = urlsplit(text if "://" in text else f"{scheme}://{text}")
         port = parts.port or PORT
-    except ValueError:
-        port = 0
-    if parts.scheme not in ("tls", "tcp") or not parts.hostname or not port or parts.path.strip("/"):
-        raise _wrong(text, "not an address")
+    except ValueError as error:
+        # An unbalanced bracket, or a port that is not a number.
+        raise _wrong(text, "not an address of the form HOST:PORT") from error
+    if parts.scheme not in ("tls", "tcp") or not parts.hostname or parts.path.strip("/"):
+        raise _wrong(text, "not an address of the form HOST:PORT")
     if parts.scheme == "tls" and not has_certificates:
         raise _wrong(text, "tls:// without --certificates")
     if parts.scheme == "tcp" and has_certificates:
@@ -102,10 +124,10 @@ def is_loopback(host: str) -> bool:
 
 def _wrong(text: str, found: str) -> StudyError:
     return StudyError(
-        "this address of a fleet cannot be used",
+        "invalid fleet address",
         slug="fleet-address",
         where=text,
         found=found,
         expected="tls://HOST:PORT with --certificates, or tcp://127.0.0.1:PORT",
-        to_do="make certificates with pgversus fleet certificates, and give each host its own",
+        to_do="create certificates with pgversus fleet certificates, and copy to each host its own",
     )

@@ -1,27 +1,24 @@
 """The hosts of a fleet as the engine sees them: available and lost hosts, their tasks, and the blocks that count.
 
-The ledger decides which blocks count. Dask only carries a task to a host and its reply back: every attempt has its own
-key, only free hosts are sent a task, and Dask never repeats a task that fails with its host.
+The ledger decides which blocks count.
 """
 
 import time
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any
 
-from distributed import CancelledError, Client, Future, KilledWorker
+from distributed import Future
 
 from pgversus.engine.events import BlockMeasured, ContextPrepared, Event, HostJoined, HostLost, TaskFinished
 from pgversus.engine.hosts import KnownContext
 from pgversus.engine.progress import Progress
 from pgversus.engine.testbed import BlockOrder
-from pgversus.errors import HostError, PgversusError, StoreError
-from pgversus.fleet.connection import HOST, resource_of
-from pgversus.fleet.host_work import NEWS, reply_to
+from pgversus.errors import PgversusError, StoreError
+from pgversus.fleet.fleet import Fleet, no_hosts, reply_of
 from pgversus.fleet.messages import (
     Begin,
     Done,
@@ -32,8 +29,6 @@ from pgversus.fleet.messages import (
     Prepare,
     Reply,
     Task,
-    decoded_reply,
-    encoded,
 )
 from pgversus.lab.resume_checks import Fact, check_same_builds
 from pgversus.lab.study_host import Ledger
@@ -43,78 +38,16 @@ from pgversus.store.leases import Lease, Outcome
 from pgversus.study.study import Context
 from pgversus.text.translation import N_
 
-_OPENS, _WAITS = N_("opens the study"), N_("waits")
-_PREPARES, _PREPARES_IT = N_("prepares {context}"), N_("prepares the servers")
-_MEASURES, _MEASURES_IT = N_("measures block {block} of {context}"), N_("measures block {block}")
+_OPENS, _WAITS = N_("opening the study"), N_("waiting")
+_PREPARES, _PREPARES_IT = N_("preparing {context}"), N_("preparing the servers")
+_MEASURES, _MEASURES_IT = N_("measuring block {block} of {context}"), N_("measuring block {block}")
 _LOOK_S = 1.0
-_CLOSE_S = 10
 _PATIENCE_S = 600.0
 # Time without any host after which the run ends with an error.
 _REFUSED_S = 30.0
 # The same if all hosts were refused: others may be restarting.
-_FETCH_S = 60
-# For the reply of a task that has ended.
-
-
-class Fleet:
-    """A connection to the scheduler of a fleet."""
-
-    def __init__(self, connect: Callable[[], Client], progress: Progress) -> None:
-        """connect: returns a new connection; OSError if the scheduler cannot be reached."""
-        self._connect = connect
-        self._progress = progress
-        self._number = 0
-        self._news: SimpleQueue[str] = SimpleQueue()
-        self._client = self._connected()
-
-    def hosts(self) -> dict[str, str]:
-        """Return the name of each host that is there, with an identity that changes when its worker is restarted."""
-        if self._client.status == "closed":
-            self._reconnect()
-        if self._client.status != "running":
-            # Otherwise it would name the hosts that were there before.
-            return {}
-        workers: dict[str, Any] = self._client.scheduler_info(n_workers=-1).get("workers", {})
-        # A restarted worker has another address.
-        return {str(one["name"]): address for address, one in workers.items() if HOST in one.get("resources", {})}
-
-    def send(self, host: str, task: Task, key: str) -> Future[bytes]:
-        """Send a task to a host; its future is done when the host has replied or is lost. key: of this attempt."""
-        self._number += 1
-        return self._client.submit(
-            reply_to,
-            encoded(task),
-            key=f"{key}-{self._number}",
-            resources={HOST: 1, resource_of(host): 1},
-            pure=False,
-            retries=0,
-        )
-
-    def say_news(self) -> None:
-        """Say what hosts have said since the last time."""
-        while not self._news.empty():
-            self._progress.say(self._news.get())
-
-    def close(self) -> None:
-        """End the connection; hosts finish what they do, unheard."""
-        with suppress(TimeoutError, OSError):
-            self._client.close(timeout=_CLOSE_S)
-
-    def _reconnect(self) -> None:
-        """Connect again if the scheduler is back."""
-        try:
-            client = self._connected()
-        except (OSError, TimeoutError):
-            return
-        self._progress.say("the scheduler of the fleet is back")
-        self.close()
-        self._client = client
-
-    def _connected(self) -> Client:
-        client = self._connect()
-        # The handler runs in a thread of Dask, and lines are printed by ours.
-        client.subscribe_topic(NEWS, lambda event: self._news.put(str(event[1])))
-        return client
+_MOST_LOSSES = 5
+# Tasks in a row with which a host may be lost. A block that ends its worker would otherwise be repeated for ever.
 
 
 @dataclass(slots=True)
@@ -164,6 +97,10 @@ class FleetHosts:
         self._hosts: dict[str, _Host] = {}
         self._refused: dict[str, str] = {}
         # The identity of hosts that cannot measure this study, by name.
+        self._awaited: set[str] = set()
+        # Hosts that have taken part and left: they may come back.
+        self._losses: Counter[str] = Counter()
+        # Tasks in a row with which a host was lost, by its name.
         self._replies: SimpleQueue[tuple[str, Future[bytes]]] = SimpleQueue()
         self._events: deque[Event] = deque()
         self._late: dict[str, dict[tuple[int, int], Lease]] = {}
@@ -269,9 +206,10 @@ class FleetHosts:
         found = self._fleet.hosts()
         self._looked = time.monotonic()
         for name in [name for name, host in self._hosts.items() if found.get(name) != host.identity]:
-            self._lose(name, "it has left the fleet")
+            self._lose(name, "the host left the fleet")
         for name, identity in found.items():
-            if name not in self._hosts and self._refused.get(name) != identity:
+            if name not in self._hosts and self._may_take_part(name, identity):
+                self._awaited.discard(name)
                 self._hosts[name] = host = _Host(identity=identity)
                 is_open = self._opened.get(name) == identity
                 self._progress.host(name, _OPENS)
@@ -279,10 +217,13 @@ class FleetHosts:
         if self._hosts:
             self._seen = self._looked
         alone_s = self._looked - self._seen
-        if self._last_error is not None and alone_s > _REFUSED_S:
+        if self._last_error is not None and not self._awaited and alone_s > _REFUSED_S:
             raise self._last_error
         if alone_s > _PATIENCE_S:
             raise no_hosts()
+
+    def _may_take_part(self, name: str, identity: str) -> bool:
+        return self._refused.get(name) != identity and self._losses[name] < _MOST_LOSSES
 
     def _take(self, name: str, future: Future[bytes]) -> None:
         host = self._hosts.get(name)
@@ -291,7 +232,7 @@ class FleetHosts:
             return
         reply = reply_of(future)
         if reply is None:
-            self._lose(name, "it was lost during a task")
+            self._lose(name, "the worker was lost during a task")
             return
         host.sent = None
         self._heed(name, host, reply)
@@ -303,6 +244,7 @@ class FleetHosts:
             case Done(events=events) if error := _failure_of_host(events, host.known):
                 self._refuse(name, host, error)
             case Done(events=events) if host.is_assigned:
+                self._losses.pop(name, None)
                 self._events += [self._measured_on(name, host, event) for event in events]
                 self._end_leases(host, Outcome.UNMEASURED)
                 self._events.append(TaskFinished(host=name))
@@ -317,7 +259,7 @@ class FleetHosts:
             case _:
                 # The worker was restarted: it does not know the study.
                 self._opened.pop(name, None)
-                self._lose(name, "it was restarted")
+                self._lose(name, "the worker was restarted")
 
     def _open(self, name: str, host: _Host, builds: Mapping[str, Fact]) -> None:
         """Begin the study on a host that has opened it, if it has the same servers as the others."""
@@ -333,7 +275,7 @@ class FleetHosts:
         """Store the blocks of a host that was believed lost; they are not used."""
         leases = self._late.pop(str(future.key), {})
         reply = reply_of(future) if leases else None
-        for event in reply.events if isinstance(reply, Done) else ():
+        for event in reply.events if isinstance(reply, Done | Failed) else ():
             if isinstance(event, BlockMeasured):
                 self._ledger.keep_unused(leases[event.context, event.block.number], event.block)
 
@@ -355,16 +297,25 @@ class FleetHosts:
 
     def _refuse(self, name: str, host: _Host, error: PgversusError) -> None:
         """Exclude a host that cannot measure this study."""
-        self._progress.say(f"{name} does not take part: {error.summary}")
+        self._progress.say(f"{name} was excluded: {error.summary}")
         self._refused[name] = host.identity
         self._last_error = error
         self._lose(name, "")
 
+    def _note_loss(self, name: str) -> None:
+        self._losses[name] += 1
+        if self._losses[name] == _MOST_LOSSES:
+            self._progress.say(f"{name} was excluded: it was lost in {_MOST_LOSSES} tasks in a row")
+
     def _lose(self, name: str, why: str) -> None:
         host = self._hosts.pop(name)
+        if why and host.is_assigned:
+            self._note_loss(name)
         self._progress.host(name, "")
         if why:
             self._progress.say(f"{name}: {why}")
+            if host.is_open:
+                self._awaited.add(name)
         if host.is_assigned:
             if host.sent is not None:
                 self._late[str(host.sent.key)] = host.leases
@@ -379,32 +330,7 @@ class FleetHosts:
         host.leases = {}
 
 
-def reply_of(future: Future[bytes]) -> Reply | None:
-    """Return the reply to a task that has ended; None if its host was lost."""
-    if future.status != "finished":
-        return None
-    try:
-        reply = decoded_reply(future.result(timeout=_FETCH_S))
-    except (OSError, TimeoutError, CancelledError, KilledWorker):
-        # It was lost before its reply was fetched.
-        return None
-    future.release()
-    return reply
-
-
 def _failure_of_host(events: Sequence[Event], known: set[int]) -> PgversusError | None:
     """Return why a host cannot prepare a context that another has prepared, such as different data; None if it can."""
     found = [event for event in events if isinstance(event, ContextPrepared) and event.context in known]
     return next((event.found for event in found if isinstance(event.found, PgversusError)), None)
-
-
-def no_hosts() -> HostError:
-    """Return the error of a fleet without hosts."""
-    return HostError(
-        "the fleet has no hosts",
-        slug="fleet-empty",
-        where="--fleet",
-        found="no worker that measures",
-        expected="at least one",
-        to_do="start pgversus fleet worker on a host",
-    )

@@ -16,7 +16,8 @@ from pgversus.engine.hosts import Hosts
 from pgversus.engine.progress import Progress
 from pgversus.errors import HostError, PgversusError, StudyError
 from pgversus.fleet.connection import configure, security_of
-from pgversus.fleet.fleet_hosts import Fleet, FleetHosts, no_hosts, reply_of
+from pgversus.fleet.fleet import Fleet, no_hosts, reply_of
+from pgversus.fleet.fleet_hosts import FleetHosts
 from pgversus.fleet.messages import Begin, Close, Failed, Open, Opened, versions_here
 from pgversus.fleet.setup_files import texts_of
 from pgversus.lab.study_host import ExternalData, Ledger, Measuring
@@ -27,6 +28,8 @@ from pgversus.study.study import Study
 _CONNECT_S = 20
 _FIRST_HOST_S = 60.0
 # Time within which the first host must be there.
+_MOST_LOSSES = 3
+# Hosts that may be lost while they open the study.
 _LOOK_S = 0.5
 _CLOSE_S = 15.0
 
@@ -128,27 +131,26 @@ def _connected(options: FleetOptions, progress: Progress) -> Fleet:
         return Fleet(connect, progress)
     except (OSError, TimeoutError) as error:
         raise HostError(
-            "the scheduler of the fleet cannot be reached",
+            "could not connect to the scheduler of the fleet",
             slug="fleet-unreachable",
             where=options.address,
             found=str(error).splitlines()[0] if str(error) else type(error).__name__,
-            expected="a scheduler whose certificate is of the same authority",
-            to_do="pgversus fleet scheduler on that host, with certificates of the same authority",
+            expected="a scheduler whose certificate was signed by the same authority",
+            to_do="run pgversus fleet scheduler on that host, with a certificate signed by the same authority",
         ) from error
 
 
 def _opened_first(fleet: Fleet, opening: Open, progress: Progress) -> tuple[str, str, Opened]:
-    """Return the first host that opens the study, its identity, and its reply."""
+    """Return the first host that opens the study, its identity, and its reply; PgversusError if none can."""
     until = time.monotonic() + _FIRST_HOST_S
     refused: dict[str, PgversusError] = {}
-    while True:
+    losses = 0
+    while losses < _MOST_LOSSES:
         found = fleet.hosts()
         waiting = [name for name in sorted(found) if name not in refused]
         if not waiting:
-            if time.monotonic() > until:
-                raise next(iter(refused.values()), no_hosts())
-            if refused and refused.keys() >= found.keys() and found:
-                raise next(iter(refused.values()))
+            if found or time.monotonic() > until:
+                break
             time.sleep(_LOOK_S)
             continue
         name = waiting[0]
@@ -158,10 +160,14 @@ def _opened_first(fleet: Fleet, opening: Open, progress: Progress) -> tuple[str,
             case Opened():
                 return name, found[name], reply
             case Failed(error=error):
-                progress.say(f"{name} does not take part: {error.summary}")
+                progress.say(f"{name} was excluded: {error.summary}")
                 refused[name] = error
             case None:
-                progress.say(f"{name} was lost while it opened the study")
+                progress.say(f"the connection to {name} was lost while it was opening the study")
+                losses += 1
+                # Its worker is started again.
+                until = time.monotonic() + _FIRST_HOST_S
+    raise next(iter(refused.values()), no_hosts())
 
 
 def _reply_to(fleet: Fleet, task: Open, host: str, identity: str) -> Opened | Failed | None:

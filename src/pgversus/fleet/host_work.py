@@ -85,11 +85,12 @@ class HostWork:
         self._used = 0.0
         # When it last had a task.
 
-    def reply_to(self, task: Task) -> Reply:
+    def reply_to(self, task: bytes) -> Reply:
         """Do a task and return the reply, which may be an error."""
         with self._one_at_a_time:
             try:
-                return self._reply_to(task)
+                # Another version of pgversus may have sent a task that cannot be decoded here.
+                return self._reply_to(decoded_task(task))
             except PgversusError as error:
                 return Failed(error=error)
             except Exception as error:  # noqa: BLE001 - the driver must learn of it, or it would try for ever
@@ -213,7 +214,7 @@ def begin_work(options: WorkerOptions) -> HostWork:
 def reply_to(task: bytes) -> bytes:
     """Do a task on this host, as sent by the driver, and return the reply."""
     assert _work is not None  # noqa: S101 - a worker of pgversus begins its work before it connects
-    return encoded(_work.reply_to(decoded_task(task)))
+    return encoded(_work.reply_to(task))
 
 
 def _by_arm(others: tuple[tuple[CapturedStatement, ...], ...]) -> Callable[[int], Sequence[CapturedStatement]] | None:
@@ -231,7 +232,7 @@ def _lock_host(stack: ExitStack) -> None:
 
 def _busy(owner: str) -> HostError:
     return HostError(
-        "this host measures for another run or another worker",
+        "this host is already in use by another run or worker",
         slug="fleet-host-busy",
         where="pgversus fleet worker",
         found=owner,
@@ -246,8 +247,8 @@ def _unexpected(error: Exception) -> HostError:
         slug="fleet-task-failed",
         where="pgversus fleet worker",
         found=message_without_secrets(f"{type(error).__name__}: {error}"),
-        expected="a result",
-        to_do="this is a bug in pgversus, or in its installation on this host",
+        expected="a completed task",
+        to_do="check the installation of pgversus on this host; otherwise report this as a bug in pgversus",
     )
 
 
@@ -255,12 +256,12 @@ def _check_versions(task: Open) -> None:
     here = versions_here()
     if task.versions != here:
         raise HostError(
-            "driver and host differ in version",
+            "the driver and this host run different versions",
             slug="fleet-versions",
             where="pgversus fleet worker",
             found=str(here),
             expected=str(task.versions),
-            to_do="install the same version of pgversus, with the same Python, on both",
+            to_do="install the same versions of pgversus, Python and distributed on both",
         )
 
 
@@ -280,5 +281,5 @@ def _check_access(study: Study) -> None:
             where="pgversus fleet worker",
             found="\n".join(access.lines),
             expected="the consent of the owner of this host",
-            to_do="read the study and its files; to allow it, start the worker with --trust",
+            to_do="review the study and its files; to allow the access, start the worker with --trust",
         )

@@ -20,12 +20,12 @@ def run_scheduler(host: str, port: int, certificates: Path | None, say: Callable
         asyncio.run(_serve(host, port, certificates, say))
     except OSError as error:
         raise HostError(
-            "the scheduler of the fleet cannot listen",
+            "the scheduler of the fleet cannot listen on this address",
             slug="fleet-port",
             where=f"{host}:{port}",
             found=error.strerror or str(error),
             expected="an address of this host and a free port",
-            to_do="choose others with --host and --port",
+            to_do="choose a different address or port with --host and --port",
         ) from error
 
 
@@ -39,5 +39,5 @@ async def _serve(host: str, port: int, certificates: Path | None, say: Callable[
         security=security_of(certificates),
     )
     async with scheduler:
-        say(f"the fleet meets at {scheduler.address}; Ctrl-C ends it")
+        say(f"the scheduler is listening on {scheduler.address}; press Ctrl-C to stop it")
         await scheduler.finished()

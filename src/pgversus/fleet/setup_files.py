@@ -39,8 +39,8 @@ def _text(path: str) -> str:
             slug="fleet-setup-file",
             where=path,
             found=str(error),
-            expected="a file in UTF-8",
-            to_do="make it readable",
+            expected="a readable file encoded in UTF-8",
+            to_do="check the permissions and the encoding of the file",
         ) from error
 
 

@@ -5,13 +5,17 @@ which this program starts again until it is stopped itself.
 """
 
 import asyncio
+import atexit
 import os
+import platform
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
+import dask
 from distributed import Worker
 
 from pgversus.fleet.connection import HOST, LOOPBACK, NO_PAGES, configure, resource_of, security_of
@@ -20,15 +24,48 @@ from pgversus.host.directories import open_cache
 
 _PAUSE_S = 2.0
 _LOOK_S = 10.0
+_HEARTBEAT_S = 10.0
 _DEATH_S = 60
 # Without a scheduler a new worker gives up after this time, and is started again.
+
+
+class HostWorker(Worker):
+    """A worker that measures on its host, and leaves it alone otherwise.
+
+    Dask's own deployments start it by its name (docs/fleet.md). `pgversus.run-as` and `pgversus.trust` in the
+    configuration of Dask are then what the options of `pgversus fleet worker` are.
+    """
+
+    def __init__(self, scheduler: str | None = None, *, name: str | int | None = None, **of_dask: Any) -> None:
+        """name: of the host; its host name by default. of_dask: arguments of Worker."""
+        configure()
+        host = platform.node() if name is None else str(name)
+        run_as, trust = dask.config.get("pgversus.run-as", None), dask.config.get("pgversus.trust", False)
+        self.work = begin_work(WorkerOptions(name=host, run_as=run_as, trust=bool(trust)))
+        # Dask ends a worker that it has deployed by ending its process.
+        atexit.register(self.work.close)
+        quiet: dict[str, Any] = {
+            "nthreads": 1,
+            "local_directory": str(open_cache().root),
+            "resources": {HOST: 1, resource_of(host): 1},
+            "memory_limit": 0,
+            "dashboard": False,
+            "dashboard_address": NO_PAGES,
+            "heartbeat_interval": f"{_HEARTBEAT_S} s",
+        }
+        super().__init__(scheduler, name=host, **{**of_dask, **quiet})
+
+    async def heartbeat(self) -> None:
+        """Tell the scheduler that the worker is there; less often than the scheduler asks for."""
+        await super().heartbeat()
+        self.periodic_callbacks["heartbeat"].callback_time = 1000 * _HEARTBEAT_S
 
 
 def run_worker(address: str, certificates: Path | None, options: WorkerOptions, say: Callable[[str], None]) -> None:
     """Work for a scheduler until interrupted. say: receives a line for every start."""
     # Read the certificates once in this process, so that wrong ones are an error.
     security_of(certificates)
-    say(f"{options.name} works for {address}; Ctrl-C ends it")
+    say(f"{options.name} works for the scheduler at {address}; press Ctrl-C to stop it")
     while True:
         # Spawned: a copy of this process would share its locks.
         process = get_context("spawn").Process(target=_work, args=(address, certificates, options))
@@ -44,33 +81,26 @@ def run_worker(address: str, certificates: Path | None, options: WorkerOptions, 
 
 
 def _work(address: str, certificates: Path | None, options: WorkerOptions) -> None:
-    configure()
-    work = begin_work(options)
-    try:
-        asyncio.run(_serve(address, certificates, options.name))
-    finally:
-        work.close()
+    dask.config.set({"pgversus.run-as": options.run_as, "pgversus.trust": options.trust})
+    asyncio.run(_serve(address, certificates, options.name))
 
 
 async def _serve(address: str, certificates: Path | None, name: str) -> None:
-    worker = Worker(
+    worker = HostWorker(
         address,
         # Without certificates only this host may connect to the worker.
         host=LOOPBACK if certificates is None else None,
         name=name,
-        nthreads=1,
-        local_directory=str(open_cache().root),
-        resources={HOST: 1, resource_of(name): 1},
-        memory_limit=0,
-        dashboard=False,
-        dashboard_address=NO_PAGES,
         death_timeout=_DEATH_S,
         security=security_of(certificates),
     )
-    async with worker:
-        # Otherwise it would continue measuring after the program that started it was killed.
-        parent, finished = os.getppid(), False
-        while not finished and os.getppid() == parent:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(worker.finished(), _LOOK_S)
-                finished = True
+    try:
+        async with worker:
+            # Otherwise it would continue measuring after the program that started it was killed.
+            parent, finished = os.getppid(), False
+            while not finished and os.getppid() == parent:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(worker.finished(), _LOOK_S)  # type: ignore[no-untyped-call]
+                    finished = True
+    finally:
+        worker.work.close()

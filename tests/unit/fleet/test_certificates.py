@@ -38,11 +38,33 @@ def test_certificates_are_accepted_by_openssl(tmp_path: Path) -> None:
     context.load_cert_chain(files.certificate, files.key)
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "authority", "ü", ".hidden", "a b"])
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "authority", "ü", ".hidden", "a b", 65 * "a"])
 def test_a_host_name_that_is_not_plain_is_rejected(tmp_path: Path, name: str) -> None:
-    with pytest.raises(StudyError, match="not a name"):
+    with pytest.raises(StudyError, match="invalid host name"):
         make_certificates(tmp_path / "fleet", [name])
     assert not (tmp_path / "fleet").exists()
+
+
+def test_a_name_given_twice_is_rejected_before_anything_is_written(tmp_path: Path) -> None:
+    with pytest.raises(StudyError, match="'db1' twice"):
+        make_certificates(tmp_path / "fleet", ["db1", "db2", "db1"])
+    assert not (tmp_path / "fleet").exists()
+
+
+@pytest.mark.parametrize("damaged", [AUTHORITY, KEY])
+@pytest.mark.parametrize("damage", ["", "text", None, "another"])
+def test_a_damaged_authority_is_an_error_and_signs_nothing(tmp_path: Path, damaged: str, damage: str | None) -> None:
+    for fleet in ("one", "another"):
+        make_certificates(tmp_path / fleet, ["db1"])
+    path = tmp_path / "one" / "authority" / damaged
+    if damage is None:
+        path.unlink()
+    else:
+        path.write_text((tmp_path / "another" / "authority" / damaged).read_text() if damage == "another" else damage)
+    # Without its key an authority is made again; it must not replace the one whose certificate is still there.
+    with pytest.raises(StudyError, match="damaged"):
+        make_certificates(tmp_path / "one", ["db2"])
+    assert not (tmp_path / "one" / "db2").exists()
 
 
 def test_existing_certificates_are_kept(tmp_path: Path) -> None:
@@ -55,5 +77,5 @@ def test_existing_certificates_are_kept(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_certificates_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(StudyError, match="not the certificates"):
+    with pytest.raises(StudyError, match="does not contain the certificates"):
         certificates_in(tmp_path)

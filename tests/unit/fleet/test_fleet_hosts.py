@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from threading import Timer
 from typing import Any
 
 import pytest
@@ -247,6 +248,17 @@ def test_the_result_of_a_host_that_was_believed_lost_is_stored_and_not_used(two:
     assert [one for one in two.ledger.entries if one[0] == "measured"] == [("measured", (1, 2)), ("measured", (2, 1))]
 
 
+def test_blocks_before_a_late_failure_are_stored_and_not_used(two: Watched) -> None:
+    sent = two.measure("db1")
+    del two.fleet.there["db1"]
+    assert two.events(1) == [HostLost(host="db1")]
+    error = HostError("the disk is full", slug="host-disk-full", where="/", found="0 bytes")
+    sent.end(reply=Failed(error=error, events=measured().events))
+    two.measure("db2").end(reply=measured())
+    two.events(2)
+    assert ("unused", (1, 1, 2)) in two.ledger.entries
+
+
 def test_a_restarted_worker_opens_the_study_again(two: Watched) -> None:
     two.fleet.there["db1"] = "db1-2"
     two.measure("db2").end(reply=measured())
@@ -289,6 +301,30 @@ def test_a_context_that_another_host_has_prepared_does_not_fail(two: Watched, *,
     two.fleet.sent[-1].end(reply=Done(events=(ContextPrepared(host="db1", context=1, found=error),)))
     event = two.hosts.next_event()
     assert isinstance(event, HostLost if is_known else ContextPrepared)
+    assert two.hosts.free() == ["db2"]
+
+
+def test_a_host_that_took_part_and_left_is_awaited_although_another_was_refused(two: Watched) -> None:
+    error = HostError("another version", slug="fleet-versions", where="w", found="f")
+    two.measure("db2").end(reply=Failed(error=error))
+    assert two.events(1) == [HostLost(host="db2")]
+    two.measure("db1")
+    del two.fleet.there["db1"]
+    Timer(0.2, lambda: two.fleet.there.update({"db1": "db1-2"})).start()
+    assert two.events(2) == [HostLost(host="db1"), HostJoined(host="db1")]
+
+
+def test_a_host_that_is_lost_with_every_task_is_not_tried_for_ever(
+    two: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fleet_hosts, "_MOST_LOSSES", 2)
+    for number in (1, 2):
+        two.measure("db1").end("error")
+        assert two.events(1) == [HostLost(host="db1")]
+        if number == 1:
+            assert two.events(1) == [HostJoined(host="db1")]
+    two.measure("db2").end(reply=measured())
+    two.events(2)
     assert two.hosts.free() == ["db2"]
 
 

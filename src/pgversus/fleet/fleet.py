@@ -1,0 +1,108 @@
+"""A connection to a fleet: the hosts that are there, tasks for them, and their replies.
+
+Dask only carries a task to a host and its reply back: every attempt has its own key, only free hosts are sent a task,
+and Dask never repeats a task that fails with its host.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from queue import SimpleQueue
+from typing import Any
+
+from distributed import CancelledError, Client, Future, KilledWorker
+
+from pgversus.engine.progress import Progress
+from pgversus.errors import HostError
+from pgversus.fleet.connection import HOST, resource_of
+from pgversus.fleet.host_work import NEWS, reply_to
+from pgversus.fleet.messages import Reply, Task, decoded_reply, encoded
+
+_CLOSE_S = 10
+_FETCH_S = 60
+# For the reply of a task that has ended.
+
+
+class Fleet:
+    """A connection to the scheduler of a fleet."""
+
+    def __init__(self, connect: Callable[[], Client], progress: Progress) -> None:
+        """connect: returns a new connection; OSError if the scheduler cannot be reached."""
+        self._connect = connect
+        self._progress = progress
+        self._number = 0
+        self._news: SimpleQueue[str] = SimpleQueue()
+        self._client = self._connected()
+
+    def hosts(self) -> dict[str, str]:
+        """Return the name of each host that is there, with an identity that changes when its worker is restarted."""
+        if self._client.status == "closed":
+            self._reconnect()
+        if self._client.status != "running":
+            # Otherwise it would name the hosts that were there before.
+            return {}
+        workers: dict[str, Any] = self._client.scheduler_info(n_workers=-1).get("workers", {})
+        # A restarted worker has another address.
+        return {str(one["name"]): address for address, one in workers.items() if HOST in one.get("resources", {})}
+
+    def send(self, host: str, task: Task, key: str) -> Future[bytes]:
+        """Send a task to a host; its future is done when the host has replied or is lost. key: of this attempt."""
+        self._number += 1
+        return self._client.submit(
+            reply_to,
+            encoded(task),
+            key=f"{key}-{self._number}",
+            resources={HOST: 1, resource_of(host): 1},
+            pure=False,
+            retries=0,
+        )
+
+    def say_news(self) -> None:
+        """Say what hosts have said since the last time."""
+        while not self._news.empty():
+            self._progress.say(self._news.get())
+
+    def close(self) -> None:
+        """End the connection; hosts finish what they do, unheard."""
+        with suppress(TimeoutError, OSError):
+            self._client.close(timeout=_CLOSE_S)
+
+    def _reconnect(self) -> None:
+        """Connect again if the scheduler is back."""
+        try:
+            client = self._connected()
+        except (OSError, TimeoutError):
+            return
+        self._progress.say("reconnected to the scheduler of the fleet")
+        self.close()
+        self._client = client
+
+    def _connected(self) -> Client:
+        client = self._connect()
+        # The handler runs in a thread of Dask, and lines are printed by ours.
+        client.subscribe_topic(NEWS, lambda event: self._news.put(str(event[1])))
+        return client
+
+
+def reply_of(future: Future[bytes]) -> Reply | None:
+    """Return the reply to a task that has ended; None if its host was lost."""
+    if future.status != "finished":
+        return None
+    try:
+        reply = decoded_reply(future.result(timeout=_FETCH_S))
+    except (OSError, TimeoutError, CancelledError, KilledWorker):
+        # It was lost before its reply was fetched.
+        return None
+    future.release()
+    return reply
+
+
+def no_hosts() -> HostError:
+    """Return the error of a fleet without hosts."""
+    return HostError(
+        "the fleet has no hosts",
+        slug="fleet-empty",
+        where="--fleet",
+        found="no connected pgversus worker",
+        expected="at least one worker",
+        to_do="run pgversus fleet worker on at least one host",
+    )
