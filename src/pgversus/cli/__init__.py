@@ -21,5 +21,6 @@ cache.py               pgversus cache
 command.py             the command line as typed, for the results folder
 output.py              standard output, standard error, and input files
 progress.py            progress display while a comparison runs
+live_page.py           page of a running study for a browser
 progress_rows.py       table of interim verdicts, fitted to the terminal
 """

@@ -28,6 +28,7 @@ def measure(study: "Study", options: Mapping[str, Any], results: Path, *, earlie
     # Imported here: `pgversus --help` and usage errors do not need numpy and psycopg.
     from pgversus.answers.read import read_answer  # noqa: PLC0415
     from pgversus.cli.command import command_typed  # noqa: PLC0415
+    from pgversus.cli.live_page import LivePage  # noqa: PLC0415
     from pgversus.cli.progress import TerminalProgress  # noqa: PLC0415
     from pgversus.lab.run import RunOptions, run_study  # noqa: PLC0415
     from pgversus.report.console import SafeConsole  # noqa: PLC0415
@@ -40,7 +41,9 @@ def measure(study: "Study", options: Mapping[str, Any], results: Path, *, earlie
         plans=not options["no_plans"],
         command=command_typed(sys.argv[1:]),
     )
-    with TerminalProgress(SafeConsole(stderr=True), language=options["language"]) as progress:
+    file = options.get("live_page")
+    page = None if file is None else LivePage(path=Path(file), title=study.title or study.name)
+    with TerminalProgress(SafeConsole(stderr=True), language=options["language"], page=page) as progress:
         run_study(with_requested_manner(study, options), run_options, open_it, progress)
     answer = read_answer(results)
     _show(answer, options)

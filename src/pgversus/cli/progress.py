@@ -18,6 +18,7 @@ from rich.live import Live
 from rich.segment import ControlType
 from rich.text import Text
 
+from pgversus.cli.live_page import HostLine, LivePage
 from pgversus.cli.progress_rows import (
     Piece,
     VerdictRows,
@@ -96,15 +97,21 @@ _FIRST = {(None, Phase.START), (Phase.START, Phase.WARM_UP)}
 # Steps that are always drawn when they begin: they may take long, and the limit of one redraw a second could hide them.
 _MOST_ROWS = 20
 # As many as can be taken in at a glance.
+_PAGE_EVERY_S = 2.0
 
 
 class TerminalProgress(Progress):
     """Reports progress on a console."""
 
     def __init__(
-        self, console: Console, *, language: Language = Language.ENGLISH, clock: Callable[[], float] = time.monotonic
+        self,
+        console: Console,
+        *,
+        language: Language = Language.ENGLISH,
+        page: LivePage | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """language: of the progress messages only."""
+        """language: of the progress messages only. page: to be updated between blocks."""
         self._console = console
         self._language = language
         self._clock = clock
@@ -113,6 +120,8 @@ class TerminalProgress(Progress):
         self._is_live = console.is_terminal and console.is_interactive and not is_forced
         self._spell = spelling(console.encoding)
         self._region = Region(console, self._lines)
+        self._page = page
+        self._page_written_at = -_PAGE_EVERY_S
         self._drawn_at = -_EVERY_S
         self._now = ""
         self._rows = VerdictRows()
@@ -132,6 +141,7 @@ class TerminalProgress(Progress):
         return self
 
     def __exit__(self, *_unused: object) -> None:
+        self._write_page(is_over=True)
         self._now, self._time_estimate, self._rows = "", None, VerdictRows()
         self._hosts.clear()
         self._region.stop()
@@ -170,10 +180,11 @@ class TerminalProgress(Progress):
         """Show the host in the region; nothing in a pipe."""
         if not sentence:
             self._hosts.pop(name, None)
-            return
-        with use_language(self._language):
-            self._hosts[name] = _(sentence, **values), self._clock()
-            self._show("", _EVERY_S)
+        else:
+            with use_language(self._language):
+                self._hosts[name] = _(sentence, **values), self._clock()
+                self._show("", _EVERY_S)
+        self._write_page()
 
     def resumed(self, context: Context, comparison: Comparison, looks: Mapping[int, Look]) -> None:
         """Show the interim verdicts of an earlier run in the table; nothing in a pipe."""
@@ -239,6 +250,7 @@ class TerminalProgress(Progress):
             if not self._is_live:
                 words = with_context(context, block_text(block, comparison, looks))
                 self.say(f"{words}  ({self._times(elapsed_s)})")
+        self._write_page()
 
     def _times(self, elapsed_s: float) -> str:
         """Return the elapsed time of a context, followed by the estimate for a study with several contexts."""
@@ -248,6 +260,20 @@ class TerminalProgress(Progress):
         return "; ".join(
             filter(None, (duration(elapsed_s), contexts_text(time_estimate), time_left_text(time_estimate, 0.0)))
         )
+
+    def _write_page(self, *, is_over: bool = False) -> None:
+        """Write the page, unless it was written a moment ago."""
+        now = self._clock()
+        if self._page is None or (now - self._page_written_at < _PAGE_EVERY_S and not is_over):
+            return
+        self._page_written_at = now
+        hosts = [
+            HostLine(name=name, activity=words, seconds=now - since)
+            for name, (words, since) in sorted(self._hosts.items())
+        ]
+        times = [] if self._time_estimate is None else time_estimate_parts(self._time_estimate(), 0.0)
+        with use_language(self._language):
+            self._page.write(self._attributed, hosts, self._rows.first(len(self._rows)), times, is_over=is_over)
 
     def _show(self, words: str, every_s: float) -> None:
         """Set the current step, and redraw if the last picture is at least `every_s` seconds old."""

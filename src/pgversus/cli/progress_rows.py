@@ -272,6 +272,14 @@ def row_lines(rows: Sequence[Row], width: int, spell: Spell, *, is_final: bool) 
     ]
 
 
+def row_texts(row: Row, *, is_final: bool) -> tuple[str, str, str, str, str]:
+    """Return mark, verdict, ratio, blocks and remaining blocks of a row; what does not apply is empty."""
+    interim = row.look.interim_result
+    word = verdict_text(row.verdict, is_final=is_final)
+    to_go = "" if is_final else blocks_left_text(row.look, is_fixed=row.is_fixed)
+    return SIGNS[row.verdict], word, interim_ratio_text(interim), blocks_text(interim.blocks), to_go
+
+
 def _fitting(rows: Sequence[Sequence[str]], width: int, least: int) -> tuple[list[list[str]], int]:
     """Return the columns of the widest form that leaves at least `least` columns for names, and the remaining width.
 
@@ -294,13 +302,7 @@ def _column(cells: Sequence[str]) -> list[str]:
 
 
 def _cells(row: Row, spell: Spell, *, is_final: bool) -> list[str]:
-    interim = row.look.interim_result
-    word = verdict_text(row.verdict, is_final=is_final)
-    to_go = "" if is_final else blocks_left_text(row.look, is_fixed=row.is_fixed)
-    return [
-        spell(cell)
-        for cell in (SIGNS[row.verdict], word, interim_ratio_text(interim), blocks_text(interim.blocks), to_go)
-    ]
+    return [spell(text) for text in row_texts(row, is_final=is_final)]
 
 
 def _styled_cells(verdict: Verdict, cells: Sequence[str]) -> Iterator[Piece]:

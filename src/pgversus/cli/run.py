@@ -19,6 +19,7 @@ from pgversus.cli.options import (
     shared_options,
 )
 from pgversus.cli.output import write_error
+from pgversus.host.output_file import check_output
 from pgversus.text.units import parse_duration
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def complete_study(context: click.Context, parameter: click.Parameter, typed: st
 _GROUPS = {
     "Study": ("profile", "budget", "seed", "trust", "new", "results", "dry_run", "ask_servers"),
     "Fleet": ("fleet", "certificates"),
+    "Progress": ("live_page",),
     **ANSWER_GROUP,
     **PROGRAMS_GROUP,
 }
@@ -54,7 +56,7 @@ _GROUPS = {
     "--trust",
     is_flag=True,
     help="Without asking, allow the study file to run programs, connect to servers, build source and read files "
-    "outside its folder. --dry-run lists all of it.",
+    "outside its folder. --dry-run lists the required access.",
 )
 @click.option("--new", is_flag=True, help="Start again; earlier results are renamed, not deleted.")
 @click.option(
@@ -64,9 +66,15 @@ _GROUPS = {
     "--fleet", metavar="ADDRESS", help="Measure on the hosts of a fleet with this scheduler; see pgversus fleet."
 )
 @click.option("--certificates", type=click.Path(), metavar="DIR", help="Folder with the certificates of this host.")
+@click.option(
+    "--live-page",
+    type=click.Path(),
+    metavar="FILE",
+    help="Write the progress of the study to this HTML file, and update it during the run.",
+)
 @shared_options
 def run(**options: Any) -> int:
-    """Run the STUDY: a TOML file, a folder with a study.toml in it, or the name of a bundled study.
+    """Run the STUDY: a TOML file, a folder that contains study.toml, or the name of a bundled study.
 
     Results are stored block by block: after Ctrl-C, a kill, a reboot or a full disk, run the same command
     again to resume.
@@ -77,6 +85,8 @@ def run(**options: Any) -> int:
     """  # noqa: D301 - \b is the marker of click for lines that must not be joined
     check_options(options)
     check_fleet_options(options)
+    if options["live_page"] is not None:
+        check_output(Path(options["live_page"]))
     # Imported here: `pgversus --help` does not need numpy.
     from pgversus.lab.consent import has_consent, opened_with_consent  # noqa: PLC0415
     from pgversus.lab.resume import EarlierResults  # noqa: PLC0415

@@ -62,16 +62,20 @@ def rendered_page(template: str, scripts: tuple[str, ...] = (), /, *, title: str
         title=title,
         policy=policy(scripts, style),
         style=Markup(style),  # noqa: S704 - trusted, like the scripts
+        reload_s=values.pop("reload_s", None),
         scripts_of_page=[Markup(script) for script in scripts],  # noqa: S704
         **values,
     )
 
 
+@cache
 def template_text(name: str) -> str:
     """Return the text of a file in the templates folder."""
     return files("pgversus.report").joinpath("templates", name).read_text(encoding="utf-8")
 
 
+# A live page is rendered every few seconds, and compiling its templates would disturb the measurement.
+@cache
 def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("pgversus.report"),
