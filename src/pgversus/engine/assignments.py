@@ -1,7 +1,9 @@
 """The next task of each host, and the blocks that wait for earlier blocks of their context.
 
-Contexts take turns, those with the fewest blocks first. Blocks of a context that several hosts measure at once are
-taken in the order of their numbers, so that a look never depends on which host was faster.
+Contexts take turns, those with the fewest blocks first. If the budget ends within a turn, the contexts with the
+clearest differences come first, because their blocks are the most likely to give verdicts. Blocks of a context that
+several hosts measure at once are taken in the order of their numbers, so that a look never depends on which host was
+faster.
 """
 
 from collections import defaultdict
@@ -116,7 +118,7 @@ class Assignments:
             return
         # Prefer contexts that no other host prepares: a host that does fits their windows for all hosts.
         unfitted = {number for task in self._tasks.values() for number, known in task.given.items() if known is None}
-        state = self._next([one for one in affordable if one.context.number not in unfitted] or affordable)
+        state = self._next([one for one in affordable if one.context.number not in unfitted] or affordable, left_s)
         ready = self._ready[host]
         if state.context.number not in ready:
             others = (other for other in affordable if other.context.number not in ready)
@@ -127,7 +129,7 @@ class Assignments:
             return
         partners = self._sharing(state, (other for other in affordable if other.context.number in ready))
         number = self._free_number(state)
-        orders = [one.order(number) for one in self._shuffled([state, *partners], number, _TOGETHER)]
+        orders = [one.order(number) for one in self._in_turn([state, *partners], number, _TOGETHER, left_s)]
         self._tasks[host] = _Task(orders={order.context.number: order for order in orders}, measures=True)
         for order in orders:
             self._used[order.context.number].add(number)
@@ -159,12 +161,22 @@ class Assignments:
             ):
                 yield other
 
-    def _next(self, states: Sequence[ContextState]) -> ContextState:
-        """Return one of the contexts with the fewest blocks, chosen at random."""
+    def _next(self, states: Sequence[ContextState], left_s: float) -> ContextState:
+        """Return the context whose turn it is, one of those with the fewest blocks."""
         numbers = {state.context.number: self._free_number(state) for state in states}
         fewest = min(numbers.values())
         first = [state for state in states if numbers[state.context.number] == fewest]
-        return self._shuffled(first, fewest, _TURNS)[0]
+        return self._in_turn(first, fewest, _TURNS, left_s)[0]
+
+    def _in_turn(self, states: Sequence[ContextState], number: int, stream: int, left_s: float) -> list[ContextState]:
+        """Return the contexts in a random order; if time is left for a part only, the clearest differences come first.
+
+        This cannot cause false verdicts: whether a context has one still depends on its own blocks only.
+        """
+        shuffled = self._shuffled(states, number, stream)
+        if sum(state.next_s or 0.0 for state in shuffled) <= left_s:
+            return shuffled
+        return sorted(shuffled, key=lambda state: -state.clarity)
 
     def _shuffled(self, states: Sequence[ContextState], number: int, stream: int) -> list[ContextState]:
         """Return a random order, in which the relative order of two contexts does not depend on the others."""

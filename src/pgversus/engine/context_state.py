@@ -127,15 +127,23 @@ class ContextState:
             arms=(BASELINE, *self.open_arms),
             rounds=self.forecast.next_rounds,
             may_repeat=self.may_repeat,
-            seconds=self._next_s,
+            seconds=self.next_s,
         )
 
     def fits_into(self, left_s: float) -> bool:
         """Return whether its next block would end within the remaining budget; for the first, whether any is left."""
-        return self._next_s is None or left_s > self._next_s
+        return self.next_s is None or left_s > self.next_s
 
     @property
-    def _next_s(self) -> float | None:
+    def clarity(self) -> float:
+        """The largest distance of an open contender from the baseline, in standard errors; 0 before two blocks."""
+        found = [self.interim_results[arm].log_ratio for arm in self.open_arms] if self.blocks else []
+        # NaN after one block.
+        known = [one for one in found if one is not None and one.standard_error > 0]
+        return max((abs(one.point) / one.standard_error for one in known), default=0.0)
+
+    @property
+    def next_s(self) -> float | None:
         """The expected time of its next block, 0 before the first; None if no budget ends it."""
         if self.is_fixed:
             return None

@@ -97,5 +97,5 @@ def _hopeless_words(states: Sequence[ContextState], budget_s: float) -> str:
         return f"at the current noise, {most} blocks, the limit of a context, are not enough for every open verdict"
     if needed_s > _CLEARLY_MORE * left_s:
         needed = f"about {duration(needed_s)} more needed, {duration(left_s)} left"
-        return f"at the current noise, the budget is too short to finish everything that is open: {needed}"
+        return f"at the current noise, the budget is too short for all open verdicts: {needed}"
     return ""

@@ -931,6 +931,17 @@ def test_no_context_gets_a_block_that_would_exceed_the_total_budget() -> None:
     assert [len(state.blocks) for state in states] in ([3, 3, 2], [3, 2, 3], [2, 3, 3])
 
 
+@pytest.mark.parametrize(("shares", "budget_s"), [(True, 200.0), (False, 230.0)])
+def test_if_the_budget_ends_within_a_turn_the_clearest_difference_comes_first(*, shares: bool, budget_s: float) -> None:
+    for clear in range(1, 7):
+        host = Pretended({0: 100.0, 1: 101.0}, tps_of={clear: {0: 100.0, 1: 300.0}})
+        states = study(6, margin=0.0001, max_blocks=50)
+        run_all(states, PretendedSite(host, shares=shares), budget_s=budget_s)
+        blocks = {state.context.number: len(state.blocks) for state in states}
+        assert blocks == {number: 4 if number == clear else 3 for number in range(1, 7)}
+        assert states[clear - 1].stopped is StopReason.DECIDED
+
+
 def test_observers_learn_of_earlier_blocks_and_then_of_the_progress_of_the_study() -> None:
     reported: list[TimeEstimate] = []
     resumed: list[int] = []
