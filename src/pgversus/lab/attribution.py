@@ -38,6 +38,9 @@ Measure = Callable[[Study, Path], StopReason]
 """Measures a study and stores it in a folder, resuming existing results of the same question."""
 
 
+_RESERVED = 0.15
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Wanted:
     """One contender whose plan changes are to be attributed."""
@@ -91,10 +94,11 @@ class _Wanted:
 
     @property
     def _rounds(self) -> int:
-        """The number of rounds with which a block takes no longer than a block of the comparison.
+        """The number of rounds with which a block should take no longer than a block of the comparison.
 
         There is one more start, and the old plan is assumed to be as slow as the baseline. The time of a block outside
-        its windows is assumed to be the same for each arm.
+        its windows is assumed to be the same for each arm. A part of the time is reserved, because the speed of a host
+        changes.
         """
         blocks = [block for block in self.answer.blocks if block.has(BASELINE, self.contender)]
         trials = [(block, trial) for block in blocks for trial in block.trials.values() if trial.window_count]
@@ -107,7 +111,9 @@ class _Wanted:
         whole_s = fmean(block.wall_s for block in blocks)
         windows_s = fmean(math.fsum(trial.seconds for trial in block.trials.values()) for block in blocks)
         beside_s = (whole_s - windows_s) / fmean(len(block.trials) for block in blocks)
-        fitting = (whole_s - ARMS * beside_s) / (2 * of_a_round[BASELINE] + of_a_round[self.contender])
+        fitting = ((1 - _RESERVED) * whole_s - ARMS * beside_s) / (
+            2 * of_a_round[BASELINE] + of_a_round[self.contender]
+        )
         return rounds_of_three(self.design.rounds, most=fitting)
 
     def matching_study(self, stored: Design) -> Study | None:
@@ -126,12 +132,21 @@ class _Earlier:
     """Wall time of its blocks."""
 
 
-def attribute(study: Study, results: Path, measure: Measure, progress: Progress) -> dict[str, str]:
+def attribute(
+    study: Study,
+    results: Path,
+    measure: Measure,
+    progress: Progress,
+    *,
+    note_interrupt: Callable[[], None] = lambda: None,
+) -> dict[str, str]:
     """Measure the effect of plan changes wherever that is possible; leave finished attributions as they are.
 
     Returns the reasons for missing attributions, by context and arm (`3-1`). All attributions together take no longer
     than the budget of the study, in addition to it; with a fixed number of blocks, no longer than three times its
     blocks. An error or Ctrl-C leaves the verdicts untouched.
+
+    note_interrupt: called after Ctrl-C, so that the caller measures nothing else.
     """
     not_attributed: dict[str, str] = {}
     try:
@@ -152,8 +167,10 @@ def attribute(study: Study, results: Path, measure: Measure, progress: Progress)
             now = _so_far(one)
             left_s -= (0.0 if now is None else now.spent_s) - (0.0 if earlier is None else earlier.spent_s)
             if stopped is StopReason.INTERRUPTED:
+                note_interrupt()
                 break
     except KeyboardInterrupt:
+        note_interrupt()
         progress.say("interrupted: the verdicts are complete, but the effect of the plans was not measured")
     except PgversusError as error:
         progress.say(f"the effect of the plans was not measured: {error.summary}")

@@ -103,6 +103,7 @@ class _Run:
         self._progress = progress
         self._facts = {**opened.facts, "asked": asdict(_invocation(opened.study, options))}
         self._external = ExternalData()
+        self._was_interrupted = False
 
     def measure(self) -> StopReason:
         """Measure the study, then the studies that follow from its verdicts; return why measuring ended."""
@@ -201,8 +202,14 @@ class _Run:
             writer = ResultsWriter(study, results, folder.earlier, self._facts, begin=begin, stack=stack)
             stopped = self._measured(measuring, folder.earlier, writer)
             if measure_plans is not None and stopped is not StopReason.INTERRUPTED:
-                writer.keep_fact(NOT_ATTRIBUTED, attribute(study, results, measure_plans, self._progress))
-            return stopped
+                note = self._note_interrupt
+                missing = attribute(study, results, measure_plans, self._progress, note_interrupt=note)
+                writer.keep_fact(NOT_ATTRIBUTED, missing)
+            # After Ctrl-C nothing else may begin: further signals are ignored, so nothing could end it.
+            return StopReason.INTERRUPTED if self._was_interrupted else stopped
+
+    def _note_interrupt(self) -> None:
+        self._was_interrupted = True
 
     def _keep_server_logs(self) -> None:
         if self._folder.is_ours:

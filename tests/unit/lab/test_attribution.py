@@ -122,19 +122,19 @@ def test_nothing_is_measured_without_a_restorable_plan(tmp_path: Path, plans: Ca
     assert measuring.requested == []
 
 
-@pytest.mark.parametrize(("wall_s", "rounds"), [(1.25, 4), (1.3, 4), (2.5, 2), (60.0, 2)])
+@pytest.mark.parametrize(("wall_s", "rounds"), [(1.25, 6), (1.45, 6), (1.75, 4), (60.0, 2)])
 def test_blocks_take_no_longer_than_those_of_the_comparison(tmp_path: Path, wall_s: float, rounds: int) -> None:
-    """8 windows of 0.125 s of the baseline and of 0.025 s of the contender; the rest of the time is for starts."""
+    """16 windows of 62.5 ms of the baseline and of 12.5 ms of the contender; the rest of the time is for starts."""
     requested = study()
     (context,) = requested.contexts
-    design = replace(context.comparison.design, rounds=8)
+    design = replace(context.comparison.design, rounds=16)
     context = replace(context, comparison=replace(context.comparison, design=design))
     requested = replace(requested, contexts=(context,))
     blocks = [
         block._replace(
             wall_s=wall_s,
             trials={
-                arm: trial._replace(seconds=(1.0, 0.2)[arm], window_count=8, transactions=(100, 40)[arm])
+                arm: trial._replace(seconds=(1.0, 0.2)[arm], window_count=16, transactions=(100, 40)[arm])
                 for arm, trial in block.trials.items()
             },
         )
@@ -191,6 +191,20 @@ def test_ctrl_c_leaves_the_verdicts_untouched(tmp_path: Path) -> None:
     assert attribute(study(), tmp_path, Measuring(interrupt), Progress()) == {}
     (one,) = read_answer(tmp_path).answers
     assert (one.stopped, one.attributed) == (StopReason.DECIDED, {})
+
+
+@pytest.mark.parametrize("is_raised", [True, False])
+def test_an_interrupt_is_reported_so_that_nothing_else_begins(tmp_path: Path, *, is_raised: bool) -> None:
+    measured(tmp_path, study(), [2.0], plans_of(OLD, NEW, undone_by=OFF))
+    noted: list[bool] = []
+
+    def interrupted(_of: Study, _folder: Path) -> StopReason:
+        if is_raised:
+            raise KeyboardInterrupt
+        return StopReason.INTERRUPTED
+
+    attribute(study(), tmp_path, interrupted, Progress(), note_interrupt=lambda: noted.append(True))
+    assert noted == [True]
 
 
 def test_an_interrupted_attribution_is_resumed(tmp_path: Path) -> None:
