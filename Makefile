@@ -6,8 +6,8 @@ BIN := .venv/bin
 # Packages without effects.
 PURE := answers engine plans records report stats study text
 # Builds for the tests of builds from source, made in advance because they occupy all processors for minutes. Two at once,
-# since configure uses one processor.
-BUILT_FOR_TESTS := 17 17+blocksize=32
+# since configure uses one processor; without optimization, which takes half of the time.
+BUILT_FOR_TESTS := 17+cflags=-O0 17+blocksize=32+cflags=-O0
 # Long tests run in `make test-all` only, which clears this.
 SHORT := and not long
 
@@ -101,7 +101,7 @@ bench-real-noise: .venv/.installed-dev ## compare short windows with windows of 
 bench-drivers: .venv/.installed-dev ## compare three ways to drive short windows, on real servers (25 min, on an idle host)
 	$(BIN)/python -m benchmarks.drivers
 
-bench-bias: .venv/.installed-dev ## check that windows of every length find planted differences, on real servers (90 min, on an idle host)
+bench-bias: .venv/.installed-dev ## check that windows of every length find planted differences, on real servers (40 min, on an idle host)
 	$(BIN)/python -m benchmarks.bias
 
 bench-writes: .venv/.installed-dev ## measure the minimum window of loads that write, on real servers (30 min, on an idle host)

@@ -1,9 +1,9 @@
 """Check that short windows give the same ratio as long ones, on real servers: `make bench-bias`.
 
-One server is compared with itself under a loop that a setting makes longer by a known share. For every kind of window
-that pgversus may choose, the interval must include that share: slices of fast statements with one or several clients,
-single executions, and windows of 1 s of a load that writes. Part of the time of a statement does not grow with its
-loop; this part is measured first, in windows of 1 s. The host must be idle.
+One server is compared with itself under a loop that a setting makes longer by known shares, one arm for each. For every
+kind of window that pgversus may choose, the intervals must include these shares: slices of fast statements with one or
+several clients, single executions, and windows of 1 s of a load that writes. Part of the time of a statement does not
+grow with its loop; this part is measured first, in windows of 1 s. The host must be idle.
 
 One 95 % interval in twenty misses by chance. A cell that misses is therefore measured again, alone, with twice as many
 blocks: if it is biased, it misses again.
@@ -25,7 +25,7 @@ _PAUSING = f"\\sleep 0 us\n{_SCRIPT}"
 _WRITING = f"{_SCRIPT}UPDATE written SET id = id + 1 WHERE client = :client_id;\n"  # noqa: S608 - SQL of this file
 _SETUP = f"{SPIN};\nCREATE TABLE written AS SELECT client, 0 AS id FROM generate_series(0, 3) AS client;\n"  # noqa: S608 - the same
 _CONFIDENCE = 0.95
-_LONG = ("--window", "1s", "--windows", "8")
+_LONG = ("--window", "1s", "--windows", "4")
 _BLOCKS_OF_LONG = 4
 _FOUR_QUADS = ("--windows", "8")
 """For executions so long that one quad fills a block. On a host that changes between two speeds, a quad has few
@@ -71,11 +71,11 @@ def main() -> None:
     for case in CASES:
         if case.name in (arguments.case or [case.name]):
             fixed = _fixed_share(case)
-            cells = [_cell(case, effect, arguments.blocks, fixed) for effect in EFFECTS]
+            cells = _cells(case, EFFECTS, arguments.blocks, fixed)
             print(f"{case.name:<34}{fixed.value:7.1%}" + "".join(f"{cell!s:>24}" for cell in cells), flush=True)
             for effect, cell in zip(EFFECTS, cells, strict=True):
                 if not cell.holds:
-                    again = _cell(case, effect, 2 * arguments.blocks, fixed)
+                    (again,) = _cells(case, (effect,), 2 * arguments.blocks, fixed)
                     found = "holds" if again.holds else "misses again: biased"
                     print(
                         f"  again, loop {100 * effect:+g} %, {2 * arguments.blocks} blocks: {again} {found}", flush=True
@@ -92,7 +92,7 @@ class Estimate:
 
 def _fixed_share(case: Case) -> Estimate:
     """Return the share of a statement's time that does not grow with its rounds, measured in long windows."""
-    found = _mean(_log_ratios(case, case.rounds, case.rounds // 2, _LONG, _BLOCKS_OF_LONG))
+    (found,) = _slowdowns(case, (case.rounds // 2, case.rounds), _LONG, _BLOCKS_OF_LONG)
     # With half of the rounds a statement takes (1 + fixed) / 2 of its time.
     half_time = math.exp(-found.value)
     return Estimate(value=2 * half_time - 1, error=2 * half_time * found.error)
@@ -117,27 +117,31 @@ class Cell:
         return f"{100 * math.expm1(self.measured):+.2f} ±{100 * self.half_width:.2f} {planted}"
 
 
-def _cell(case: Case, effect: float, blocks: int, fixed: Estimate) -> Cell:
-    """Measure a planted effect; its interval includes the error of the fixed share."""
-    found = _mean(_log_ratios(case, round(case.rounds * (1 + effect)), case.rounds, (), blocks))
+def _cells(case: Case, effects: Sequence[float], blocks: int, fixed: Estimate) -> list[Cell]:
+    """Measure planted effects in one comparison; the intervals include the error of the fixed share."""
+    longer = [round(case.rounds * (1 + effect)) for effect in effects]
     critical = float(t.ppf((1 + _CONFIDENCE) / 2, blocks - 1))
-    return Cell(
-        measured=found.value,
-        half_width=critical * math.hypot(found.error, effect * fixed.error),
-        planted=math.log1p(effect * (1 - fixed.value)),
-    )
+    return [
+        Cell(
+            measured=found.value,
+            half_width=critical * math.hypot(found.error, effect * fixed.error),
+            planted=math.log1p(effect * (1 - fixed.value)),
+        )
+        for effect, found in zip(effects, _slowdowns(case, (case.rounds, *longer), (), blocks), strict=True)
+    ]
 
 
 def _mean(logs: Sequence[float]) -> Estimate:
     return Estimate(value=statistics.fmean(logs), error=statistics.stdev(logs) / math.sqrt(len(logs)))
 
 
-def _log_ratios(case: Case, rounds: int, fewer: int, windows: Sequence[str], blocks: int) -> list[float]:
-    """Return the log ratio of throughput with fewer rounds to that with more rounds, per block."""
-    arguments = (SERVER, "--set", f"my.rounds={rounds},{fewer}", "--setup", "spin.sql", "-f", "script.sql")
+def _slowdowns(case: Case, rounds: Sequence[int], windows: Sequence[str], blocks: int) -> list[Estimate]:
+    """Return the log ratio of throughput with the first number of rounds to that with each of the others."""
+    levels = ",".join(map(str, rounds))
+    arguments = (SERVER, "--set", f"my.rounds={levels}", "--setup", "spin.sql", "-f", "script.sql")
     design = ("--blocks", str(blocks), *case.arguments, *windows)
     found = real_blocks((*arguments, *design), {"spin.sql": _SETUP, "script.sql": case.script})
-    return [block.log_ratio for block in found]
+    return [_mean([-log for log in logs]) for logs in zip(*(block.log_ratios for block in found), strict=True)]
 
 
 if __name__ == "__main__":

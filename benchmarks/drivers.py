@@ -119,7 +119,7 @@ def _own_block(case: Case, servers: Sequence[Server]) -> RealBlock:
         server.stop()
     a, b = (arm.transactions / arm.seconds for arm in arms)
     return RealBlock(
-        log_ratio=math.log(b / a),
+        log_ratios=(math.log(b / a),),
         seconds=sum(arm.seconds for arm in arms),
         wall_s=time.monotonic() - began,
         tps=(a + b) / 2,

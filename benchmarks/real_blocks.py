@@ -2,6 +2,7 @@
 
 import math
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -9,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pgversus.records.trials import Block
 from pgversus.store.reading import read_results
 
 SERVER = "17.8"
@@ -25,15 +27,20 @@ END $$"""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RealBlock:
-    """The result of one block of two arms."""
+    """The result of one block."""
 
-    log_ratio: float
-    """Log ratio of throughput, contender / baseline."""
+    log_ratios: tuple[float, ...]
+    """Log ratios of throughput, contender / baseline, by contender."""
     seconds: float
-    """Seconds of load of both arms together."""
+    """Seconds of load of all arms together."""
     wall_s: float
     tps: float
-    """Mean of both arms."""
+    """Mean of all arms."""
+
+    @property
+    def log_ratio(self) -> float:
+        """The log ratio of the first contender."""
+        return self.log_ratios[0]
 
 
 def pgversus(arguments: Sequence[str], folder: str | Path) -> str:
@@ -52,7 +59,7 @@ def pgversus(arguments: Sequence[str], folder: str | Path) -> str:
 
 
 def real_blocks(arguments: Sequence[str], files: Mapping[str, str]) -> list[RealBlock]:
-    """Run `pgversus compare` and return its blocks in order.
+    """Run `pgversus compare` and return its blocks in order, except those without a result of every arm.
 
     arguments: those of the command line.
     files: texts by file name, written to its working directory.
@@ -62,14 +69,17 @@ def real_blocks(arguments: Sequence[str], files: Mapping[str, str]) -> list[Real
         for name, text in files.items():
             (Path(folder) / name).write_text(text, encoding="utf-8")
         pgversus(("compare", *arguments, "--no-plans", "--results", "results"), folder)
-        (context,) = read_results(Path(folder) / "results").contexts
-        return [
-            RealBlock(
-                log_ratio=math.log(block.trials[1].tps / block.trials[0].tps),
-                seconds=sum(trial.seconds for trial in block.trials.values()),
-                wall_s=block.wall_s,
-                tps=(block.trials[0].tps + block.trials[1].tps) / 2,
-            )
-            for block in context.blocks
-            if block.has(0, 1)
-        ]
+        (stored,) = read_results(Path(folder) / "results").contexts
+        arms = [arm.index for arm in stored.context.comparison.arms]
+        return [_real_block(block) for block in stored.blocks if block.has(*arms)]
+
+
+def _real_block(block: Block) -> RealBlock:
+    trials = [trial for _, trial in sorted(block.trials.items())]
+    baseline, *contenders = (math.log(trial.tps) for trial in trials)
+    return RealBlock(
+        log_ratios=tuple(contender - baseline for contender in contenders),
+        seconds=sum(trial.seconds for trial in trials),
+        wall_s=block.wall_s,
+        tps=statistics.fmean(trial.tps for trial in trials),
+    )

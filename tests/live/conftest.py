@@ -53,6 +53,8 @@ _TIMEOUT_S = 500
 EXAMPLES = Path(__file__).parents[2] / "examples"
 QUICK = ("--blocks", "2", "--window", "50ms", "--windows", "4")
 """The shortest comparison that still runs all of its parts."""
+UNOPTIMIZED = "+cflags=-O0"
+"""Build option of servers that tests build from source, because compilation then takes half as long."""
 WHOLE_SECONDS = ("--blocks", "2", "--window", "1", "--windows", "2", "--warmup", "1")
 """The same with one run of pgbench per window."""
 

@@ -17,12 +17,13 @@ import pytest
 from pgversus.builds.tarballs import is_archive
 from pgversus.builds.unpacking import unpack
 from pgversus.host.identity import server_user
-from tests.live.conftest import QUICK, CommandLine
+from tests.live.conftest import QUICK, UNOPTIMIZED, CommandLine
 
 pytestmark = pytest.mark.needs_tools
 
-RELEASE = "17"
-LARGE = f"{RELEASE}+blocksize=32"
+MAJOR = "17"
+RELEASE = f"{MAJOR}{UNOPTIMIZED}"
+LARGE = f"{MAJOR}+blocksize=32{UNOPTIMIZED}"
 SEQSCAN = "SELECT count(*) FROM pgbench_accounts WHERE abalance <> 0;"
 PLANTED = "\tfor (volatile int wasted = 0; wasted < 300; wasted++)\n\t\t;\t\t\t\t\t\t/* {unique} */\n"
 """A busy loop of two lines, with a comment that makes the source unique, so that no cache has a build of it."""
@@ -31,7 +32,7 @@ PLANTED = "\tfor (volatile int wasted = 0; wasted < 300; wasted++)\n\t\t;\t\t\t\
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory, shared_cache: Path) -> Iterator[Path]:
     """A git repository of the release whose second commit, `slow`, wastes time in every row of a scan."""
-    archive = max(path for path in shared_cache.glob(f"sources/postgresql-{RELEASE}.*") if is_archive(path))
+    archive = max(path for path in shared_cache.glob(f"sources/postgresql-{MAJOR}.*") if is_archive(path))
     home = tmp_path_factory.mktemp("source")
     unpack(archive, home / "unpacked", server_user())
     (found,) = (home / "unpacked").iterdir()
@@ -76,7 +77,7 @@ def test_builds_with_different_block_sizes_have_the_same_rows_and_memory(command
     assert ended.code == 0, ended.stderr
     usual, large = arms_of(ended.comparison)
     assert (usual["compiled_in"]["block_size"], large["compiled_in"]["block_size"]) == ("8192", "32768")
-    assert large["built_from"]["options"] == ["blocksize=32"]
+    assert large["built_from"]["options"] == ["blocksize=32", "cflags=-O0"]
     assert usual["origin"] == large["origin"] == "source"
     assert usual["built_from"]["source_sha256"] == large["built_from"]["source_sha256"]
     assert re.fullmatch(r"postgresql-17\.\d+\.tar\.\w+", usual["built_from"]["source"])
@@ -95,16 +96,17 @@ def test_a_slowdown_between_two_commits_is_detected(command_line: CommandLine, t
     script = command_line.write("seqscan.sql", SEQSCAN)
     before = builds_in(command_line)
     # Two concurrent builds of one commit compile it once: the other process waits.
-    pair = [command_line.start("servers", "build", f"{tree}@slow") for _ in range(2)]
+    pair = [command_line.start("servers", "build", f"{tree}@slow{UNOPTIMIZED}") for _ in range(2)]
     reported = [process.communicate(timeout=900) for process in pair]
     assert [process.returncode for process in pair] == [0, 0], reported
     words = "".join(stderr for _, stderr in reported)
-    assert len(re.findall(r"^building \S+@slow from", words, re.MULTILINE)) == 1
+    assert len(re.findall(r"^building \S+@slow\S* from", words, re.MULTILINE)) == 1
     assert "another pgversus is building" in words
     (made,) = builds_in(command_line) - before
     status = git(tree, "status", "--porcelain"), git(tree, "worktree", "list"), git(tree, "branch", "--all")
     ended = command_line.compare(
-        f"{tree}@fast", f"{tree}@slow", "-i", "-f", script, "--no-plans", "--blocks", "4", *QUICK[2:]
+        *(f"{tree}@{commit}{UNOPTIMIZED}" for commit in ("fast", "slow")),
+        *("-i", "-f", script, "--no-plans", "--blocks", "4", *QUICK[2:]),
     )
     assert ended.code == 0, ended.stderr
     (verdict,) = ended.comparison["verdicts"]
@@ -129,7 +131,7 @@ def test_a_failed_compilation_reports_its_first_error_and_leaves_no_build(
     git(tree, "clone", "--quiet", "--shared", "--branch", "slow", str(tree), str(broken))
     (broken / "src/common/string.c").write_text("this is not C;\n")
     before = builds_in(command_line)
-    ended = command_line.run("servers", "build", str(broken))
+    ended = command_line.run("servers", "build", f"{broken}{UNOPTIMIZED}")
     assert ended.code == 3
     assert "error[build-failed]" in ended.stderr
     assert re.search(r"found: +string\.c:1:\d+: error: |found: +\S*/string\.c:1:\d+: error: ", ended.stderr)
@@ -159,9 +161,9 @@ def test_an_unknown_configure_option_is_rejected_with_configures_message(command
 
 def test_servers_lists_builds_and_verify_detects_a_changed_file(command_line: CommandLine) -> None:
     listed = json.loads(command_line.run("servers", "--json").stdout)["servers"]
-    (large,) = [one for one in listed if one["origin"] == "source" and one["options"] == "+blocksize=32"]
-    assert (large["block_size_bytes"], large["version"].split(".")[0]) == (32768, RELEASE)
-    assert large["flags"] == "-O2"
+    (large,) = [one for one in listed if one["origin"] == "source" and one["options"] == f"+blocksize=32{UNOPTIMIZED}"]
+    assert (large["block_size_bytes"], large["version"].split(".")[0]) == (32768, MAJOR)
+    assert large["flags"] == "-O0"
     mine = command_line.cache / "mine"
     (mine / "builds").mkdir(parents=True)
     mine.chmod(0o755)
