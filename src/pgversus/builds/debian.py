@@ -141,7 +141,7 @@ def _first_stanza() -> dict[str, str]:
 
 def _stanzas() -> Iterator[dict[str, str]]:
     for file in sorted(_LISTS.glob("sources.list.d/*.sources")):
-        for text in re.split(r"\n\s*\n", file.read_text(encoding="utf-8", errors="replace")):
+        for text in re.split(r"\n\s*\n", _text_of(file)):
             fields = dict(_fields(text))
             if "URIs" in fields and "Suites" in fields and fields.get("Enabled", "yes").lower() != "no":
                 yield fields
@@ -161,11 +161,18 @@ _OPTIONS = {"signed-by": "Signed-By", "trusted": "Trusted"}
 
 def _one_line_sources() -> Iterator[dict[str, str]]:
     for file in (_LISTS / "sources.list", *sorted(_LISTS.glob("sources.list.d/*.list"))):
-        if file.is_file():
-            for given, address, suite, components in _LINE.findall(file.read_text(encoding="utf-8", errors="replace")):
-                pairs = (word.partition("=") for word in given.split())
-                options = {_OPTIONS[name]: value for name, _, value in pairs if name in _OPTIONS}
-                yield {"URIs": address, "Suites": suite, "Components": components, **options}
+        for given, address, suite, components in _LINE.findall(_text_of(file)):
+            pairs = (word.partition("=") for word in given.split())
+            options = {_OPTIONS[name]: value for name, _, value in pairs if name in _OPTIONS}
+            yield {"URIs": address, "Suites": suite, "Components": components, **options}
+
+
+def _text_of(file: Path) -> str:
+    """Return the text of a file; empty if it cannot be read, like one with the password of a third party's archive."""
+    try:
+        return file.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
 
 
 def _suites_of(major: int, stanza: dict[str, str]) -> list[str]:

@@ -21,6 +21,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from pgversus.builds.model import NotifyBytes
 from pgversus.builds.unpacking import ArchiveError, unpack
 from pgversus.host.commands import ending_with_us, kill_group
+from pgversus.host.files import tree_bytes
 from pgversus.host.identity import ServerUser
 from pgversus.study.servers import OLDEST_MAJOR, BuildFamily, Version
 
@@ -181,7 +182,7 @@ def _watch(arguments: Sequence[str], staging: Path, progress: Callable[[int], No
                 stdout, stderr = process.communicate(timeout=_POLL_S)
                 break
             except subprocess.TimeoutExpired:
-                size = _size_of(staging)
+                size = tree_bytes(staging)
                 _check_bounds(size, ends_at)
                 progress(size)
     except BaseException:
@@ -198,14 +199,6 @@ def _check_bounds(size: int, ends_at: float) -> None:
         raise RegistryError(f"the download has more than {_MOST_BYTES >> 20} MB")
     if time.monotonic() > ends_at:
         raise RegistryError(f"the client did not finish within {_LONGEST_S:.0f} s")
-
-
-def _size_of(directory: Path) -> int:
-    try:
-        return sum(path.stat().st_size for path in directory.rglob("*") if path.is_file())
-    except FileNotFoundError:
-        # A temporary file vanished between listing and stat; the next poll sees the rest.
-        return 0
 
 
 @cache

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from pgversus.builds.model import MANIFEST, Build, BuildInputs
 from pgversus.errors import BuildError
 from pgversus.host.commands import run
-from pgversus.host.files import file_sha256
+from pgversus.host.files import file_sha256, readable_sha256
 from pgversus.host.identity import ServerUser
 
 _VERSION = re.compile(r"^postgres \(PostgreSQL\) (.+)$", re.MULTILINE)
@@ -147,15 +147,20 @@ def open_to_all(directory: Path) -> None:
 
 
 def file_hashes(directory: Path) -> dict[str, str]:
-    """Return the SHA-256 of every file except the manifest, by relative path."""
-    return {
-        str(path.relative_to(directory)): file_sha256(path)
-        for path in sorted(directory.rglob("*"))
-        if path.is_file() and not path.is_symlink() and path != directory / MANIFEST
-    }
+    """Return the SHA-256 of every file except the manifest, by relative path; OSError if one cannot be read."""
+    return {name: file_sha256(directory / name) for name in _file_names(directory)}
 
 
 def changed_files(directory: Path, known: Mapping[str, str]) -> list[str]:
-    """Return the files that were removed, added or modified since the build was made."""
-    now = file_hashes(directory)
-    return sorted(name for name in {*known, *now} if known.get(name) != now.get(name))
+    """Return the files that were removed, added or modified since the build was made, or cannot be read."""
+    now = {name: readable_sha256(directory / name) for name in _file_names(directory)}
+    return sorted(name for name in {*known, *now} if name not in known or known[name] != now.get(name))
+
+
+def _file_names(directory: Path) -> list[str]:
+    """Return the relative paths of all files except the manifest, in order."""
+    return [
+        str(path.relative_to(directory))
+        for path in sorted(directory.rglob("*"))
+        if path.is_file() and not path.is_symlink() and path != directory / MANIFEST
+    ]

@@ -5,7 +5,7 @@ import platform
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -280,17 +280,19 @@ def using_builds(builds: Iterable[Build | None], cache: Cache) -> Iterator[None]
 
 
 def cached_builds(cache: Cache) -> list[CachedBuild]:
-    """Return all cached builds, sorted by name."""
-    return [
-        CachedBuild(
-            directory=directory,
-            size_bytes=tree_bytes(directory),
-            last_used=_last_used(directory),
-            built=built(cache, directory.name),
-        )
-        for directory in sorted(cache.builds.iterdir())
-        if directory.is_dir()
-    ]
+    """Return all cached builds, sorted by name, except those that are removed meanwhile."""
+    found = []
+    for directory in sorted(path for path in cache.builds.iterdir() if path.is_dir()):
+        with suppress(FileNotFoundError):
+            found.append(
+                CachedBuild(
+                    directory=directory,
+                    size_bytes=tree_bytes(directory),
+                    last_used=_last_used(directory),
+                    built=built(cache, directory.name),
+                )
+            )
+    return found
 
 
 def remove_build(build: CachedBuild, cache: Cache) -> bool:
@@ -307,5 +309,7 @@ def remove_build(build: CachedBuild, cache: Cache) -> bool:
 
 
 def _last_used(directory: Path) -> float:
-    manifest = directory / MANIFEST
-    return (manifest if manifest.exists() else directory).stat().st_mtime
+    try:
+        return (directory / MANIFEST).stat().st_mtime
+    except FileNotFoundError:
+        return directory.stat().st_mtime

@@ -1,5 +1,6 @@
 """The command line as typed, stored with the results so that the run can be repeated."""
 
+import os
 import shlex
 from collections.abc import Sequence
 
@@ -14,7 +15,9 @@ _NOT_SHOWN = f"{_SCHEME}..."
 
 def command_typed(arguments: Sequence[str]) -> str:
     """Return the command line, quoted for a shell, without users, passwords and values of secret-sounding variables."""
-    return shlex.join(["pgversus", *(_kept(argument) for argument in arguments)])
+    words = shlex.join(["pgversus", *(_kept(argument) for argument in arguments)])
+    # Results with bytes that are not UTF-8 could not be read.
+    return os.fsencode(words).decode(errors="replace")
 
 
 def _kept(argument: str) -> str:

@@ -112,7 +112,7 @@ def write_out(text: str | Iterable[str], results: str) -> None:
             expected="writable standard output",
             to_do=f"nothing is lost: the results are in {results}"
             if results
-            else "redirect the output to a place that can be written; the command itself was carried out",
+            else "redirect the output to a writable file; the command itself has finished",
         ) from error
 
 
@@ -159,6 +159,9 @@ def setup_files(paths: Iterable[str], flag: str) -> tuple[SetupFile, ...]:
 
 
 def _read_bytes(path: str, flag: str) -> bytes:
+    if any("\ud800" <= letter <= "\udfff" for letter in path):
+        # The name is stored with the results.
+        raise _no_file(path, flag, "a name that is not UTF-8")
     try:
         file = Path(path)
         if file.is_file() or not file.exists():

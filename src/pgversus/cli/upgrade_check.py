@@ -75,20 +75,20 @@ _GROUPS = {
     default="99%",
     show_default=True,
     metavar="PERCENT",
-    help="Share of the total time that the executed statements have to cover; smaller statements are left out.",
+    help="Share of the time of all executable statements that has to be covered; smaller statements are left out.",
 )
 @click.option(
     "--conf",
     type=click.Path(),
     metavar="FILE",
-    help="postgresql.conf of the application's server, for all arms, except settings of the place, of logs and of "
-    "replication. --set takes precedence; a setting that a version does not know is skipped and reported.",
+    help="postgresql.conf of the application's server, applied to all arms except for settings of locations, logging "
+    "and replication. --set takes precedence; a setting that a version does not have is skipped and reported.",
 )
 @click.option(
     "--new-defaults",
     is_flag=True,
-    help="Also check each target without the settings of --conf that have the default of FROM, where the target has "
-    "another default.",
+    help="Also check each target without those settings of --conf that have the default value of FROM, if the default "
+    "of the target is different.",
 )
 @click.option(
     "--statistics",
@@ -103,13 +103,13 @@ _GROUPS = {
     default="10m",
     show_default=True,
     metavar="TIME",
-    help="Time limit for confirming what the screening of all statements finds (90s, 15m, 2h).",
+    help="Time limit for confirming the findings of the screening (90s, 15m, 2h).",
 )
 @click.option(
     "--known",
     type=click.Path(),
     metavar="FILE",
-    help="JSON document of an earlier upgrade check; --fail-on does not count what it found as well.",
+    help="JSON document of an earlier upgrade check; --fail-on ignores the findings in it.",
 )
 @click.option("--seed", type=WholeNumber(min=0), metavar="N", help="Random seed.  [default: random]")
 @click.option("--new", is_flag=True, help="Start again; earlier results are renamed, not deleted.")
@@ -124,7 +124,7 @@ def upgrade_check(**options: Any) -> int:
     """Check every statement of an application on version FROM and on each version TO.
 
     For each statement: does it return the same rows, does its plan change, and is it faster or slower? All servers
-    hold the same data. Every statement is screened in a few blocks, and what differs is confirmed in fresh blocks.
+    hold the same data. Every statement is screened in a few blocks, and differences are confirmed in fresh blocks.
     Statements that write are rolled back. Results are stored block by block: run the same command again to resume.
 
     \b

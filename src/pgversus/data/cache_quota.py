@@ -2,9 +2,9 @@
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from pgversus.data.snapshot_cache import cached_snapshots, remove
+from pgversus.data.snapshot_cache import CachedSnapshot, cached_snapshots, remove
 from pgversus.errors import HostError
 from pgversus.host.directories import Cache
 from pgversus.study.needs import Needs
@@ -33,12 +33,22 @@ def make_room_for(new_bytes: int, cache: Cache, most_bytes: int) -> bool:
     most = min(most_bytes, there + usage.free - _FREE_SHARE * usage.total)
     if new_bytes > most:
         return False
+    _reduce(kept, most - new_bytes)
+    return True
+
+
+def reduce_to(most_bytes: int, cache: Cache) -> None:
+    """Remove the least recently used snapshots until the cache has at most this size, however full the disk is."""
+    _reduce(cached_snapshots(cache), most_bytes)
+
+
+def _reduce(kept: Sequence[CachedSnapshot], most_bytes: float) -> None:
+    there = sum(one.size_bytes for one in kept)
     for one in kept:
-        if there + new_bytes <= most:
+        if there <= most_bytes:
             break
         remove(one.directory)
         there -= one.size_bytes
-    return True
 
 
 def unused_bytes(cache: Cache) -> int:

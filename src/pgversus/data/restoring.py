@@ -25,8 +25,10 @@ _LEFT_OUT = (
     *("--no-owner", "--no-privileges", "--no-tablespaces"),
     *("--no-publications", "--no-subscriptions", "--no-security-labels"),
 )
-_ROLE = re.compile(
-    r'^(?:ALTER .* OWNER TO|GRANT .* TO|REVOKE .* FROM|ALTER DEFAULT PRIVILEGES FOR ROLE) ("(?:[^"]|"")+"|\w+)\b'
+_NAME = r'("(?:[^"]|"")+"|\w+)'
+_ROLES = (
+    re.compile(rf"^(?:ALTER .* OWNER TO|(?:ALTER DEFAULT PRIVILEGES .*)?(?:GRANT .* TO|REVOKE .* FROM)) {_NAME}"),
+    re.compile(rf"^ALTER DEFAULT PRIVILEGES FOR ROLE {_NAME}"),
 )
 _CONNECT = re.compile(r"^\\c(?:onnect)?\b")
 _ENTRY = re.compile(r"^pg_restore: from TOC entry \d+; \d+ \d+ (.+?) (?:\(no owner\)|\S+)$")
@@ -79,12 +81,18 @@ def _create_roles(place: Path, target: Target) -> None:
         for line in lines:
             if _CONNECT.match(line):
                 raise _several_databases(place)
-            if match := _ROLE.match(line):
-                name = match[1]
-                roles.add(name[1:-1].replace('""', '"') if name.startswith('"') else name.lower())
+            roles.update(_roles_in(line))
     with connect(target) as connection:
         for name in sorted(roles - _NOT_THE_DUMP):
             catalog.create_role(connection, name)
+
+
+def _roles_in(line: str) -> Iterator[str]:
+    """Yield the roles that a line of a plain-text dump names."""
+    for pattern in _ROLES:
+        if match := pattern.match(line):
+            name = match[1]
+            yield name[1:-1].replace('""', '"') if name.startswith('"') else name.lower()
 
 
 def _arguments(dump: Dump, target: Target, client: Client, *, is_stream: bool) -> list[str]:
@@ -129,13 +137,13 @@ def _failed(dump: Dump, label: str, finished: Finished, client: Client) -> Datas
         found=words,
         expected=f"a dump that pg_restore and psql {client.version} can read",
         to_do=client.user.run_as_hint(words)
-        or "try pg_restore --list on it; dump it again in the custom format with gzip or no compression",
+        or "check the dump with pg_restore --list, or create it again in custom format, with gzip or no compression",
     )
 
 
 def _not_readable(dump: Dump, client: Client) -> DatasetError:
     return DatasetError(
-        "the directory of the dump cannot be read by pg_restore",
+        "pg_restore cannot read the directory of the dump",
         slug="dataset-not-readable",
         where=dump.path,
         found=f'pg_restore runs as user "{client.user.name}", who cannot read it',
@@ -147,7 +155,7 @@ def _not_readable(dump: Dump, client: Client) -> DatasetError:
 
 def _several_databases(place: Path) -> DatasetError:
     return DatasetError(
-        "the dump connects to a database of its own",
+        "the dump connects to a different database",
         slug="dataset-load-failed",
         where=str(place),
         found="the command \\connect",

@@ -11,7 +11,7 @@ from itertools import count
 from pathlib import Path
 
 from pgversus.builds.model import Build
-from pgversus.data.cache_quota import make_room_for
+from pgversus.data.cache_quota import make_room_for, reduce_to
 from pgversus.data.loading import LOADING_SETTINGS, LoadedCluster, Loading
 from pgversus.data.snapshot_cache import keep, take
 from pgversus.data.snapshot_key import SnapshotKey, snapshot_key
@@ -89,7 +89,7 @@ class SnapshotCache:
     def trim(self) -> None:
         """Reduce the cache to its size limit, which may have been lowered since the snapshots were stored."""
         try:
-            make_room_for(0, self._cache, self._most_bytes)
+            reduce_to(self._most_bytes, self._cache)
         except OSError as error:
             self._progress.say(f"could not remove cached snapshots: {error.strerror or error}")
 

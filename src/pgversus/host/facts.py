@@ -47,7 +47,8 @@ def mount_of(path: Path) -> "psutil._ntuples.sdiskpart | None":
     """Return the mount that contains a path; None if the system does not report it."""
     place = path.resolve()
     mounts = [part for part in psutil.disk_partitions(all=True) if place.is_relative_to(part.mountpoint)]
-    return max(mounts, key=lambda part: len(part.mountpoint), default=None)
+    # Of several mounts on one directory, such as autofs and what it mounts, the last one is visible.
+    return max(reversed(mounts), key=lambda part: len(part.mountpoint), default=None)
 
 
 def memory_bytes() -> int:

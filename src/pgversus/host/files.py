@@ -10,8 +10,9 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -35,8 +36,22 @@ def readable_sha256(file: Path) -> str | None:
 
 
 def tree_bytes(directory: Path) -> int:
-    """Return the size of everything in a directory in bytes; symbolic links are not followed."""
-    return sum(path.lstat().st_size for path in directory.rglob("*"))
+    """Return the size of everything in a directory in bytes; symbolic links are not followed.
+
+    What vanishes meanwhile is left out.
+    """
+    found = (Path(folder, name) for folder, *names in os.walk(directory) for name in chain.from_iterable(names))
+    return sum(state.st_size for state in states_of(found))
+
+
+def states_of(paths: Iterable[Path]) -> Iterator[os.stat_result]:
+    """Yield the states of these paths without following symbolic links; those that have vanished are left out."""
+    for path in paths:
+        try:
+            state = path.lstat()
+        except FileNotFoundError:
+            continue
+        yield state
 
 
 _BYTES = 64 * 1024

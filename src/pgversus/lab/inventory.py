@@ -1,8 +1,10 @@
 """Servers on this host, the contents of the cache, and their removal."""
 
+import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -16,6 +18,7 @@ from pgversus.data.snapshot_key import SnapshotKey
 from pgversus.errors import BuildError, StudyError
 from pgversus.host.commands import run
 from pgversus.host.directories import Cache
+from pgversus.host.files import states_of
 from pgversus.host.identity import ServerUser
 from pgversus.records.inventory import CachedKind, CachedThing, InstalledServer
 from pgversus.study.build_options import BuildProfile, BuildSystem
@@ -157,8 +160,10 @@ def _block_size(programs: Path, user: ServerUser) -> int | None:
 
 def _flags(programs: Path, user: ServerUser) -> str:
     for file in sorted((programs.parent / "lib").glob("**/pgxs/src/Makefile.global")):
-        if match := _CFLAGS.search(file.read_text(encoding="utf-8", errors="replace")):
-            return _notable_flags(match[1])
+        # Without permission to read it, pg_config may still answer.
+        with suppress(OSError):
+            if match := _CFLAGS.search(file.read_text(encoding="utf-8", errors="replace")):
+                return _notable_flags(match[1])
     try:
         return _notable_flags(run([str(programs / "pg_config"), "--cflags"], user=user, directory=Path("/")).stdout)
     except OSError:
@@ -177,7 +182,7 @@ def cached_things(cache: Cache) -> list[CachedThing]:
     """Return everything in the cache, builds first."""
     return [
         *map(_build_shown, cached_builds(cache)),
-        *map(_source_shown, stored_tarballs(cache)),
+        *(shown for tarball in stored_tarballs(cache) for shown in _source_shown(tarball)),
         *_ccache_shown(cache.ccache),
         *map(_snapshot_shown, reversed(cached_snapshots(cache))),
     ]
@@ -235,19 +240,21 @@ def _build_shown(build: CachedBuild) -> CachedThing:
     )
 
 
-def _source_shown(tarball: Path) -> CachedThing:
-    found = tarball.stat()
-    return CachedThing(
-        kind=CachedKind.SOURCE,
-        name=tarball.name,
-        size_bytes=found.st_size,
-        last_used=found.st_mtime,
-        what="a tarball of PostgreSQL's source",
-    )
+def _source_shown(tarball: Path) -> Iterator[CachedThing]:
+    for found in states_of([tarball]):
+        yield CachedThing(
+            kind=CachedKind.SOURCE,
+            name=tarball.name,
+            size_bytes=found.st_size,
+            last_used=found.st_mtime,
+            what="a tarball of PostgreSQL's source",
+        )
 
 
 def _ccache_shown(directory: Path) -> Iterator[CachedThing]:
-    files = [path.stat() for path in directory.glob("**/*") if path.is_file()]
+    # A build that runs elsewhere renames and removes files meanwhile.
+    paths = (Path(folder, name) for folder, _, names in os.walk(directory) for name in names)
+    files = list(states_of(paths))
     if files:
         yield CachedThing(
             kind=CachedKind.CCACHE,

@@ -78,11 +78,11 @@ def copy_cluster(source: Cluster, target: Path) -> Cluster:
     """
     part = target.with_name(f"{target.name}.part")
     try:
-        _run_or_fail(["cp", "-a", "--reflink=auto", "--", str(source.data_directory), str(part)], target)
+        _run_or_fail(["cp", "-a", "--reflink=auto", "--", str(source.data_directory), str(part)], source, target)
         if not source.user.is_self:
             owner = f"{source.user.uid}:{source.user.gid}"
-            _run_or_fail(["chown", "--recursive", "--no-dereference", "--", owner, str(part)], target)
-        _run_or_fail(["sync", "--file-system", str(part)], target)
+            _run_or_fail(["chown", "--recursive", "--no-dereference", "--", owner, str(part)], source, target)
+        _run_or_fail(["sync", "--file-system", str(part)], source, target)
         part.rename(target)
     finally:
         remove_directory(part)
@@ -101,14 +101,14 @@ def remove_directory(directory: Path) -> None:
     shutil.rmtree(directory, ignore_errors=True)
 
 
-def _run_or_fail(arguments: Sequence[str], target: Path) -> None:
+def _run_or_fail(arguments: Sequence[str], source: Cluster, target: Path) -> None:
     finished = run(arguments, ends_with_us=True)
     if not finished.succeeded:
         raise HostError(
             "loaded data could not be copied",
             slug="host-copy",
             where=str(target),
-            found=finished.stderr.strip(),
-            expected="a fresh copy for the next block",
+            found=finished.stderr.strip() or f"{arguments[0]} ended with exit code {finished.exit_code}",
+            expected=f"a copy of {source.data_directory}",
             to_do="free space on that file system, or set PGVERSUS_CACHE to a directory on a different one",
         )

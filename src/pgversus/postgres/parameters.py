@@ -1,6 +1,7 @@
 """Parameters of a statement as a server sees them: their types, their columns, and the values of these columns."""
 
 from collections.abc import Callable
+from itertools import chain
 from typing import TypeVar
 
 import psycopg
@@ -68,7 +69,7 @@ def _asked(connection: Connection, text: str, ask: Callable[[], T]) -> T | None:
                 where=" ".join(code_without_secrets(text).split()),
                 found=str(error).strip(),
                 expected="a server that plans the statement or rejects it",
-                to_do="read the server's log, and leave this statement out of the sources",
+                to_do="read the server's log, and remove this statement from the sources",
             ) from error
         return None
 
@@ -80,7 +81,9 @@ def _suggested(connection: Connection, text: str) -> list[Sample]:
     nulls = sql.SQL(", ").join([sql.SQL("NULL")] * len(types))
     explain = sql.SQL(_EXPLAIN + "EXECUTE {}({})").format(sql.Identifier(_NAME), nulls)
     ((explained,),) = connection.execute(explain).fetchall()
-    uses = [*uses_in_plan(explained[0]["Plan"]), *assigned(text)]
+    # A rule may replace the statement by nothing, by several statements, or by one without a plan (NOTIFY).
+    plans = [one["Plan"] for one in explained if isinstance(one, dict) and "Plan" in one]
+    uses = [*chain.from_iterable(map(uses_in_plan, plans)), *assigned(text)]
     known = {column: _values(connection, column) for column in {use.column for use in uses}}
     return chosen_samples(text, types, uses, known)
 

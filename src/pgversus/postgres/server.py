@@ -103,7 +103,8 @@ class Server:
         """
         if self._stop() or not (self.cluster.data_directory / "postmaster.pid").exists():
             return
-        with suppress(ServerError):
+        # OSError: a full disk or too many processes, which may also be why it crashed.
+        with suppress(ServerError, OSError):
             self.start()
             self._stop()
 

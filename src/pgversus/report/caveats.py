@@ -10,7 +10,7 @@ from pgversus.report.methodology import phase_word
 from pgversus.report.plans import statement_text, uncertain_text
 from pgversus.study.metrics import percentile_name
 from pgversus.text.translation import N_, _, both, translate_stored
-from pgversus.text.units import duration, significant
+from pgversus.text.units import latency, significant
 
 _MOST_SHOWN = 8
 _LONGEST_JOINT = 60
@@ -61,22 +61,24 @@ SENTENCES = {
         "{others} of {plans} plans of {arm} that were sampled under load differ from the captured plans"
     ),
     "few-processors": N_("the servers could use only {servers} of {cpus} processors (--pin)"),
-    "not-resumed": N_("the last run could not continue from the earlier blocks: {failure}"),
+    "not-resumed": N_("the last run could not resume from the earlier blocks: {failure}"),
     "hosts-disagree": N_(
-        "the hosts do not agree about {contender}, so no verdict holds for all of them; {metric} in multiples of "
-        "{baseline}: {hosts}"
+        "the hosts give conflicting results for {contender}, so no verdict applies to all of them; {metric} relative "
+        "to {baseline}: {hosts}"
     ),
-    "many-hosts": N_("several hosts have measured {contender}; {metric} in multiples of {baseline}: {hosts}"),
+    "many-hosts": N_("{contender} was measured on several hosts; {metric} relative to {baseline}: {hosts}"),
     "untested-major": N_(
-        "{arm} is PostgreSQL {version}, and pgversus is tested up to {newest}: counters and plans may be incomplete"
+        "{arm} is PostgreSQL {version}, but pgversus has been tested only up to {newest}: counters and plans may be "
+        "incomplete"
     ),
     "mixed-builds": N_(
         "{baseline} ({baseline_origin}) and {contender} ({contender_origin}) were built differently, which alone can "
         "change the speed by a factor of up to 1.5: {parts}"
     ),
-    "not-restored": N_("{arm} did not accept parts of the dump: {problems}"),
+    "not-restored": N_("{arm} rejected parts of the dump: {problems}"),
     "settings-not-restored": N_(
-        "{arm} does not know settings that a newer pg_dump wrote into the dump, and was loaded without them: {problems}"
+        "{arm} does not have some of the settings that a newer pg_dump wrote to the dump, and was loaded without them: "
+        "{problems}"
     ),
     "unequal-databases": N_(
         "the databases of {baseline} and {contender} differ in encoding or collation, which changes the speed of "
@@ -239,6 +241,6 @@ _FORMATS: Mapping[str, Callable[[Any], str]] = {
     "share": _share,
     "statements": _statements,
     "uncertain": _uncertain,
-    "window_s": duration,
+    "window_s": latency,
 }
 """The formatter of a value by its name; other values are texts and whole numbers."""

@@ -59,7 +59,7 @@ def dry_run_text(found: DryRun, *, access: HostAccess | None = None, with_plans:
     ]
     lines += _first([context.label for context in study.contexts if context.label])
     if found.refused:
-        lines += ["not measured, because it would be refused:", *_first(found.refused)]
+        lines += ["not measured, because it would be rejected:", *_first(found.refused)]
     return visible(message_without_secrets("\n".join(lines))) + "\n"
 
 
@@ -96,9 +96,11 @@ def _version_text(server: ServerName, found: DryRun) -> str:
     # As in DryRun.downloads: `zonky 17.8`.
     for family, version in (one.split(" ", 1) for one in found.downloads if not one.startswith("source ")):
         release = released_version(version)
-        if isinstance(server, Release) and release is not None and server.admits(release):
+        if not isinstance(server, Release) or release is None:
+            continue
+        if server.admits(release) and server.family in (None, family):
             return f"{version}, {family}, to be downloaded"
-    return "not known before the run"
+    return "version unknown before the run"
 
 
 def _windows(design: Design) -> str:

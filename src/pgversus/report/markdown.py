@@ -115,8 +115,9 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, names: int = 1
 
 
 def _answer_table(found: AnswerTable) -> str:
-    notes = "\n".join(f"- {escaped(note)}" for note in found.notes)
-    parts = (f"**{escaped(found.title)}**", table(found.heads, found.rows, names=found.names), notes)
+    # A head may contain the label of an arm.
+    heads = [escaped(head) for head in found.heads]
+    parts = (f"**{escaped(found.title)}**", table(heads, found.rows, names=found.names), bullets(found.notes))
     return "\n\n".join(part for part in parts if part)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from pgversus.errors import StudyError
 
-_TOTALS = (("total_exec_time", 1.0), ("total_time", 1.0))
+_TOTALS = ("total_exec_time", "total_time")
 """Columns with the total time in milliseconds: since 13, and until 12."""
 _MEANS = ("mean_exec_time", "mean_time")
 _HIDDEN = "<insufficient privilege>"
@@ -60,7 +60,8 @@ def _json_rows(text: str, where: str) -> Iterable[Any]:
         if text.lstrip().startswith("["):
             found = json.loads(text)
             return found if isinstance(found, list) else [found]
-        return [json.loads(line) for line in text.splitlines() if line.strip()]
+        # Not splitlines(): strings in JSON may contain other line separators, such as U+2028.
+        return [json.loads(line) for line in text.split("\n") if line.strip()]
     except (ValueError, RecursionError) as error:
         raise _bad_row(where, str(error), "JSON: an array of objects, or an object on each line") from error
 
@@ -70,7 +71,7 @@ def _counted(row: Mapping[str, Any], where: str) -> Counted:
     if not isinstance(text, str) or not text.strip():
         raise _bad_row(where, "no text in the column query", "the text of a statement")
     rows = row.get("rows")
-    skipped = "not permitted to see its text" if text.strip() == _HIDDEN else ""
+    skipped = "no permission to read the text" if text.strip() == _HIDDEN else ""
     if str(row.get("toplevel", "")).lower() in _FALSE:
         skipped = "executed inside a function, whose time includes it"
     return Counted(
@@ -83,9 +84,9 @@ def _counted(row: Mapping[str, Any], where: str) -> Counted:
 
 
 def _total_ms(row: Mapping[str, Any], where: str) -> float:
-    for name, factor in _TOTALS:
+    for name in _TOTALS:
         if row.get(name) not in (None, ""):
-            return factor * _number(row, name, where)
+            return _number(row, name, where)
     for name in _MEANS:
         if row.get(name) not in (None, ""):
             return _number(row, name, where) * _number(row, "calls", where)
@@ -96,7 +97,7 @@ def _number(row: Mapping[str, Any], name: str, where: str) -> float:
     found = row.get(name)
     try:
         value = float("" if found is None else found)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise _bad_row(where, f"{name} is {found!r}", f"a number in the column {name}") from error
     if not 0 <= value < float("inf"):
         raise _bad_row(where, f"{name} is {found!r}", "a number that is not negative")
@@ -105,7 +106,7 @@ def _number(row: Mapping[str, Any], name: str, where: str) -> float:
 
 def _bad_row(where: str, found: str, expected: str) -> StudyError:
     return StudyError(
-        "not a row of pg_stat_statements",
+        "invalid row of pg_stat_statements",
         slug="statements-bad-row",
         where=where,
         found=found,

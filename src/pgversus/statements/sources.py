@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -57,6 +58,8 @@ def read_source(where: str, lines: Iterator[str], collection: Collection) -> Sou
 
     where: its path, for messages. StudyError if its form is unknown or a row of an export is invalid.
     """
+    # Also for the search for its form: statements may be longer than the default limit of 128 KiB.
+    csv.field_size_limit(sys.maxsize)
     head = _head(lines)
     report = SourceReport(where=where)
     if not "".join(head).strip():
@@ -152,7 +155,7 @@ def _add_executions(entries: Iterable[LogEntry | None], collection: Collection, 
     def messages() -> Iterator[LogEntry]:
         for entry in entries:
             if entry is None:
-                report.skipped["not a message of a server"] += 1
+                report.skipped["not a server message"] += 1
             else:
                 yield entry
 
@@ -183,7 +186,7 @@ def _add_counters(rows: Iterable[Counted], collection: Collection, report: Sourc
 
 def _unknown_form(where: str, found: str) -> StudyError:
     return StudyError(
-        "a file in no known form of statements",
+        "this file is not in a supported format",
         slug="statements-unknown-form",
         where=where,
         found=found,
@@ -195,7 +198,7 @@ def _unknown_form(where: str, found: str) -> StudyError:
 
 def _bad_values(where: str, found: str) -> StudyError:
     return StudyError(
-        "values that cannot be read",
+        "the parameter values of a statement cannot be read",
         slug="statements-bad-values",
         where=where,
         found=found,

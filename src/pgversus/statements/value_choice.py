@@ -12,7 +12,7 @@ import pgparse
 
 from pgversus.statements.statement import Sample, ValueClass
 
-_NAME = r"""(?:"[^"]+"|\w+)\.(?:"[^"]+"|\w+)"""
+_NAME = r"""(?:"(?:[^"]|"")+"|\w+)\.(?:"(?:[^"]|"")+"|\w+)"""
 _CAST = r"::[\w ]+(?:\([\d,]+\))?"
 _COLUMN = rf"(?:(?<!\w)\((?P<cast>{_NAME})\){_CAST}|(?P<plain>{_NAME}))"
 _OPERATOR = r"(?P<operator><>|<=|>=|=|<|>|~~\*?)"
@@ -22,6 +22,8 @@ _COMPARED_WITH = re.compile(rf"{_PARAMETER}(?:{_CAST})? {_OPERATOR} {_COLUMN}")
 _TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 _FROM, _TO = frozenset({">", ">="}), frozenset({"<", "<="})
 _LIKE = frozenset({"~~", "~~*"})
+_NUMBERS = frozenset({"smallint", "integer", "bigint", "numeric", "real", "double precision"})
+"""Types whose values are ordered as numbers; as text, the values of most other types are in their order."""
 _PREFIX = 3
 """Number of characters of a value in a pattern for LIKE."""
 _LISTED = 3
@@ -145,7 +147,7 @@ def _value(
             continue
         if use.operator in _FROM | _TO:
             others = {one.operator for one in uses if one.column == use.column and one.number != number}
-            return _bound(use.operator, others, values, value_class)
+            return _bound(use.operator, others, _ascending(values, type_name), value_class)
         likely = _values(values, value_class)
         if type_name.endswith("[]"):
             return "{" + ",".join(map(_element, likely[:_LISTED])) + "}"
@@ -161,11 +163,18 @@ def _values(values: ColumnValues, value_class: ValueClass) -> Sequence[str]:
     return middle or values.most_common[::-1]
 
 
-def _bound(operator: str, others: set[str], values: ColumnValues, value_class: ValueClass) -> str:
+def _ascending(values: ColumnValues, type_name: str) -> Sequence[str]:
+    """Return the values in ascending order: the histogram or, without one, the most common ones."""
+    if values.histogram:
+        return values.histogram
+    # Statistics have these in the order of their frequency.
+    return sorted(values.most_common, key=float) if type_name in _NUMBERS else sorted(values.most_common)
+
+
+def _bound(operator: str, others: set[str], ordered: Sequence[str], value_class: ValueClass) -> str:
     """Return the bound of a range. others: operators of other bounds on the same column."""
     fractions, opposite = (_LOW, _TO) if operator in _FROM else (_HIGH, _FROM)
     fraction = fractions[value_class][0 if others & opposite else 1]
-    ordered = values.histogram or values.most_common
     return ordered[min(len(ordered) - 1, int(fraction * len(ordered)))]
 
 
@@ -207,7 +216,7 @@ def _quoted(name: str) -> str:
 
 
 def _unquoted(name: str) -> str:
-    return name[1:-1] if name.startswith('"') else name
+    return name[1:-1].replace('""', '"') if name.startswith('"') else name
 
 
 def _element(value: str) -> str:

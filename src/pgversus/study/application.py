@@ -55,8 +55,8 @@ def contexts_of(
 
     The last context is the planning of all of them. The contexts have the design of a screening.
     statements: largest total time first. load: runs each statement; its scripts are replaced. arms: their workload is
-    replaced. design: the design of the confirmation. coverage: share of the total time after which the remaining,
-    smaller statements are left out.
+    replaced. design: the design of the confirmation. coverage: share of the time of all executable statements after
+    which the remaining, smaller statements are left out.
     StudyError if no statement can be executed, for external servers, or without data.
     """
     _check_arms(arms)
@@ -81,7 +81,7 @@ def contexts_of(
             )
         )
     if not contexts:
-        raise _nothing_to_execute([one.obstacle for one in statements])
+        raise _nothing_to_execute(obstacles)
     script = planning_script(map(script_in, contexts), planning)
     contexts.append(_context(comparison, load, planning, script, number=len(contexts) + 1))
     known.append(_planning(planning, context=len(contexts)))
@@ -282,12 +282,14 @@ def _check_arms(arms: Sequence[Arm]) -> None:
 
 def _obstacles(statements: Sequence[RecordedStatement], coverage: float) -> list[str]:
     """Return the reason why each statement is left out; an empty text if it is executed."""
-    total_s = math.fsum(one.seconds for one in statements)
-    before = accumulate((one.seconds for one in statements), initial=0.0)
+    known = [_obstacle(one) for one in statements]
+    # The time of statements that cannot be executed neither counts nor has to be covered.
+    seconds = [0.0 if obstacle else one.seconds for one, obstacle in zip(statements, known, strict=True)]
+    total_s, before = math.fsum(seconds), accumulate(seconds, initial=0.0)
     return [
         # Statements from files have no number of calls, so they cannot count as small.
-        _obstacle(one) or (_TOO_SMALL if one.calls and total_s and before_s >= coverage * total_s else "")
-        for one, before_s in zip(statements, before, strict=False)
+        obstacle or (_TOO_SMALL if one.calls and total_s and before_s >= coverage * total_s else "")
+        for one, obstacle, before_s in zip(statements, known, before, strict=False)
     ]
 
 

@@ -5,14 +5,16 @@ from dataclasses import dataclass
 
 from pgversus.errors import StudyError
 from pgversus.study.settings import Setting
-from pgversus.text.redaction import value_without_secrets
+from pgversus.text.redaction import message_without_secrets, value_without_secrets
 
 _LINE = re.compile(
     r"(?P<name>[A-Za-z_][\w$]*(?:\.[A-Za-z_][\w$]*)*)\s*(?:=\s*|\s)"
     r"(?:'(?P<quoted>(?:[^'\\]|''|\\.)*)'|(?P<bare>[^\s#'=][^\s#']*))\s*(?:#.*)?"
 )
 """As in guc-file.l: the equals sign is optional."""
-_ESCAPED = re.compile(r"''|\\(.)")
+_ESCAPED = re.compile(r"''|\\([0-7]{1,3}|.)")
+_CONTROLS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+"""As in GUC_scanstr()."""
 _INCLUDES = frozenset({"include", "include_dir", "include_if_exists"})
 _OF_THE_PLACE = re.compile(
     r"data_directory|config_file|hba_file|ident_file|external_pid_file|cluster_name|update_process_title|event_source"
@@ -44,21 +46,35 @@ def read_configuration(text: str, where: str) -> Configuration:
     where: its path, for messages. StudyError for a line that is not a setting or that includes another file.
     """
     found: dict[str, Setting] = {}
-    for number, line in enumerate(text.splitlines(), start=1):
+    # Not splitlines(): a comment may contain other line separators.
+    for number, line in enumerate(text.split("\n"), start=1):
         stripped = line.strip()
         if not stripped or stripped.startswith("#"):
             continue
         match = _LINE.fullmatch(stripped)
         if match is None:
-            raise _no_setting(f"{where}, line {number}", value_without_secrets(*stripped.partition("=")[::2]))
+            raise _no_setting(f"{where}, line {number}", _without_secrets(stripped))
         name = match["name"].lower()
         if name in _INCLUDES:
             raise _includes(f"{where}, line {number}", stripped)
         quoted = match["quoted"]
-        value = match["bare"] if quoted is None else _ESCAPED.sub(lambda pair: pair[1] or "'", quoted)
+        value = match["bare"] if quoted is None else _ESCAPED.sub(_unescaped, quoted)
         found[name] = Setting(name=name, value=value)
     kept = tuple(one for one in found.values() if not _is_left_out(one.name))
     return Configuration(settings=kept, left_out=tuple(name for name in found if _is_left_out(name)))
+
+
+def _unescaped(pair: re.Match[str]) -> str:
+    escaped = pair[1]
+    if escaped is None:
+        return "'"
+    return chr(int(escaped, 8) % 256) if escaped[0] in "01234567" else _CONTROLS.get(escaped, escaped)
+
+
+def _without_secrets(line: str) -> str:
+    """Return a line that is not a setting; its value is hidden if its name is that of a secret."""
+    name, equals, value = line.partition("=")
+    return f"{name}{equals}{value_without_secrets(name, value)}" if equals else message_without_secrets(line)
 
 
 def _is_left_out(name: str) -> bool:
@@ -67,7 +83,7 @@ def _is_left_out(name: str) -> bool:
 
 def _no_setting(where: str, found: str) -> StudyError:
     return StudyError(
-        "not a line of a postgresql.conf",
+        "invalid line in a postgresql.conf",
         slug="study-bad-configuration",
         where=where,
         found=found,
@@ -78,7 +94,7 @@ def _no_setting(where: str, found: str) -> StudyError:
 
 def _includes(where: str, found: str) -> StudyError:
     return StudyError(
-        "a configuration file that includes another one",
+        "the configuration file includes another file",
         slug="study-bad-configuration",
         where=where,
         found=found,

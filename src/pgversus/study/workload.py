@@ -113,6 +113,10 @@ class Script:
         return is_framed and not any(_ENDS.match(one) for one in others)
 
 
+def _weighted(name: str, weight: int | None) -> str:
+    return name if weight is None else f"{name}@{weight}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PgbenchWorkload:
     """A mix of scripts and the load that runs them."""
@@ -141,14 +145,12 @@ class PgbenchWorkload:
     @property
     def name(self) -> str:
         """The names of the scripts, joined as pgbench would receive them."""
-        return ", ".join(
-            script.name if script.weight is None else f"{script.name}@{script.weight}" for script in self.scripts
-        )
+        return ", ".join(_weighted(script.name, script.weight) for script in self.scripts)
 
     @property
     def short_name(self) -> str:
         """The name without folders, for titles."""
-        return PurePath(self.name).name
+        return ", ".join(_weighted(PurePath(script.name).name, script.weight) for script in self.scripts)
 
     def pgbench_arguments(self, scripts: Sequence[str]) -> list[str]:
         """Return pgbench's arguments for this load. scripts: `-b` and `-f` with values, in the order of the mix."""

@@ -86,7 +86,12 @@ def parse_processors(text: str, flag: str) -> tuple[int, ...]:
     found: set[int] = set()
     for part in text.split(",") if _PROCESSORS.fullmatch(text) else ():
         first, _unused, last = part.partition("-")
-        found.update(range(int(first), int(last or first) + 1))
+        numbers = range(int(first), int(last or first) + 1)
+        if not numbers:
+            # A range in descending order.
+            found.clear()
+            break
+        found.update(numbers)
     if not found:
         raise StudyError(
             "invalid CPU list",

@@ -12,7 +12,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from pgversus.errors import WorkloadError
-from pgversus.host.commands import run
+from pgversus.host.commands import Finished, run
 from pgversus.host.directories import make_directory
 from pgversus.host.permissions import PRIVATE_DIRECTORY, write_for
 from pgversus.postgres.client import Client
@@ -227,18 +227,23 @@ def _recorded(
         ends_with_us=True,
     )
     if not finished.succeeded:
-        found = stderr_text(finished.stderr) or f"pgbench exited with code {finished.exit_code}"
+        found = _why(finished)
         raise WorkloadError(
             "a script cannot be run in one transaction to capture its statements",
             slug="workload-statements-unknown",
             where=script.name,
             found=found,
             expected="statements that can be rolled back",
-            to_do=with_missing_tables(
-                found, "fix the script, its data or its variables according to this message of pgbench"
-            ),
+            to_do=with_missing_tables(found, "fix the script, its data or its variables; see pgbench's message above"),
         )
     return finished.stderr
+
+
+def _why(finished: Finished) -> str:
+    if finished.timed_out:
+        # Its output is only the statements that it has sent.
+        return f"pgbench did not finish within {_LONGEST_S:.0f} s and was terminated"
+    return stderr_text(finished.stderr) or f"pgbench exited with code {finished.exit_code}"
 
 
 def _text(script: Script, client: Client) -> str:

@@ -46,6 +46,21 @@ def test_an_unused_build_is_removed(cache: Cache) -> None:
     assert cached_builds(cache) == []
 
 
+def test_a_build_that_is_removed_meanwhile_does_not_hide_the_others(
+    cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = cache.builds / "zonky-16.1"
+    gone.mkdir()
+
+    def size(directory: Path) -> int:
+        if directory == gone:
+            gone.rmdir()
+        return 1
+
+    monkeypatch.setattr(module, "tree_bytes", size)
+    assert [one.name for one in cached_builds(cache)] == ["zonky-17.8"]
+
+
 def test_a_build_in_use_is_not_removed(cache: Cache) -> None:
     own = Build(version="18", bin_directory=Path("/usr/lib/postgresql/18/bin"), origin="bin directory")
     (found,) = cached_builds(cache)

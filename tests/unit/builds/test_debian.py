@@ -64,6 +64,14 @@ def test_the_first_enabled_source_is_used_with_its_key(lists: Path) -> None:
     }
 
 
+def test_a_file_of_sources_that_cannot_be_read_is_skipped(lists: Path) -> None:
+    (lists / "os-release").write_text("VERSION_CODENAME=bookworm\n")
+    # As root, every file can be read, but no directory.
+    (lists / "sources.list.d" / "a.sources").mkdir()
+    (lists / "sources.list.d" / "debian.sources").write_text(DEB822)
+    assert _first_stanza()["URIs"] == "http://deb.example/debian"
+
+
 @pytest.mark.parametrize(
     ("line", "fields"),
     [

@@ -143,3 +143,16 @@ def test_a_build_without_a_valid_manifest_is_not_installed(cache: Cache, text: s
     place.mkdir()
     (place / MANIFEST).write_text(text)
     assert installed(cache, Choice(family=BuildFamily.ZONKY, version=VERSION)) is None
+
+
+def test_a_file_that_cannot_be_read_has_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreadable(_file: Path) -> str:
+        raise OSError("Input/output error")
+
+    (tmp_path / "a").write_text("a")
+    known = file_hashes(tmp_path)
+    monkeypatch.setattr("pgversus.host.files.file_sha256", unreadable)
+    monkeypatch.setattr("pgversus.builds.inspect.file_sha256", unreadable)
+    assert changed_files(tmp_path, known) == ["a"]
+    # Also one that was added.
+    assert changed_files(tmp_path, {}) == ["a"]

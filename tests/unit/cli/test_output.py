@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import pgversus
-from pgversus.cli.output import rendered, write_error, write_out
+from pgversus.cli.output import read_text, rendered, write_error, write_out
+from pgversus.errors import StudyError
 
 
 def test_pieces_are_printed_in_order(capsys: pytest.CaptureFixture[str]) -> None:
@@ -45,6 +46,14 @@ def test_data_in_a_pipe_is_unchanged(capsys: pytest.CaptureFixture[str]) -> None
 def test_control_characters_on_standard_error_are_escaped(capsys: pytest.CaptureFixture[str]) -> None:
     write_error("no \x1b]0;mine\x07\u200f")
     assert capsys.readouterr().err == "no \\x1b]0;mine\\x07\\u200f\n"
+
+
+def test_a_file_whose_name_is_not_utf8_is_refused_before_anything_is_stored(tmp_path: Path) -> None:
+    file = tmp_path / "a\udcff.sql"
+    file.write_text("SELECT 1;")
+    with pytest.raises(StudyError) as caught:
+        read_text(str(file), "-f")
+    assert (caught.value.slug, caught.value.found) == ("study-no-file", "a name that is not UTF-8")
 
 
 def test_only_one_module_writes_to_the_streams() -> None:

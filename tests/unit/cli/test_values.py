@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pgversus.cli.command import command_typed
 from pgversus.cli.question import parse_variable
 from pgversus.errors import StudyError
 
@@ -28,3 +29,7 @@ def test_arbitrary_text_is_a_variable_or_a_study_error(text: str) -> None:
         assert error.found == f'"{text}"'  # noqa: PT017 - the other branch is not a failure
     else:
         assert f"{name}={value}" == text
+
+
+def test_a_command_line_that_is_not_utf8_can_be_stored() -> None:
+    assert command_typed(["compare", "--results", "r\udcff"]) == "pgversus compare --results 'r\ufffd'"

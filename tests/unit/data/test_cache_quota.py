@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pgversus.data import cache_quota
-from pgversus.data.cache_quota import free_up, make_room_for, most_kept_bytes, unused_bytes
+from pgversus.data.cache_quota import free_up, make_room_for, most_kept_bytes, reduce_to, unused_bytes
 from pgversus.data.snapshot_cache import cached_snapshots, take
 from pgversus.errors import StudyError
 from pgversus.host.directories import Cache
@@ -59,6 +59,16 @@ def test_a_tenth_of_the_file_system_stays_free(
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(100_000, 100_000 - free, free))
     assert make_room_for(1000, cache, 10**9) is fits
     assert scales(cache) == left
+
+
+def test_a_lowered_limit_applies_however_full_the_disk_is(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(100_000, 100_000, 0))
+    reduce_to(3000, cache)
+    assert scales(cache) == [3, 1, 2]
+    reduce_to(1500, cache)
+    assert scales(cache) == [2]
+    reduce_to(0, cache)
+    assert scales(cache) == []
 
 
 def test_only_snapshots_not_in_use_are_removed_to_free_space(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:

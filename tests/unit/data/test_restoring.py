@@ -1,4 +1,6 @@
-from pgversus.data.restoring import _problems
+import pytest
+
+from pgversus.data.restoring import _problems, _roles_in
 from pgversus.records.preparation import RestoreProblem
 
 ARCHIVE = """pg_restore: while INITIALIZING:
@@ -37,3 +39,18 @@ def test_ignored_errors_of_an_archive_are_read_with_their_objects() -> None:
 
 def test_errors_of_a_plain_dump_are_read_with_their_lines() -> None:
     assert [(one.item, one.is_setting) for one in _problems(PLAIN)] == [("line 12", True), ("line 40", False)]
+
+
+@pytest.mark.parametrize(
+    ("line", "roles"),
+    [
+        ("ALTER TABLE public.t OWNER TO app;\n", ["app"]),
+        ('ALTER TABLE public.t OWNER TO "my-app";\n', ["my-app"]),
+        ('GRANT SELECT ON TABLE public.t TO "a ""b""" WITH GRANT OPTION;\n', ['a "b"']),
+        ("REVOKE ALL ON SCHEMA public FROM PUBLIC;\n", ["public"]),
+        ('ALTER DEFAULT PRIVILEGES FOR ROLE a IN SCHEMA public GRANT SELECT ON TABLES TO "B";\n', ["B", "a"]),
+        ("SELECT pg_catalog.set_config('search_path', '', false);\n", []),
+    ],
+)
+def test_the_roles_of_a_plain_dump_are_found(line: str, roles: list[str]) -> None:
+    assert list(_roles_in(line)) == roles

@@ -1,7 +1,9 @@
 """A run uses the cache if possible, and continues without it otherwise."""
 
 import errno
+import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -90,8 +92,12 @@ def test_nothing_is_cached_beyond_the_limit_which_is_reported_unless_the_cache_i
     assert len(said.lines) == lines
 
 
-def test_a_lowered_limit_is_applied_at_the_end_of_a_run(cache: Cache) -> None:
+def test_a_lowered_limit_is_applied_at_the_end_of_a_run_even_if_the_disk_is_full(
+    cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
     snapshot_cache(cache, Said()).keep(recipe(), loaded(cache))
+    full = SimpleNamespace(total=10**12, used=10**12, free=0)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: full)
     snapshot_cache(cache, Said()).trim()
     assert len(list(cache.snapshots.iterdir())) == 1
     snapshot_cache(cache, Said(), 0).trim()

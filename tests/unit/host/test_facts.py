@@ -1,11 +1,13 @@
-"""Fonts for a language are looked up with fontconfig."""
+"""Fonts for a language are looked up with fontconfig, and the mount of a directory in the list of all mounts."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
+import psutil
 import pytest
 
 from pgversus.host.commands import CLEAN_ENVIRONMENT
-from pgversus.host.facts import has_font_for
+from pgversus.host.facts import has_font_for, mount_of
 from pgversus.text.translation import Language
 
 
@@ -22,3 +24,11 @@ def test_a_font_is_missing_only_if_fontconfig_reports_none(
         program.chmod(0o755)
     monkeypatch.setitem(CLEAN_ENVIRONMENT, "PATH", f"{tmp_path}:/bin" if script else str(tmp_path))
     assert has_font_for(Language.JAPANESE) is has
+
+
+def test_of_two_mounts_on_one_directory_the_last_is_visible(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = [SimpleNamespace(mountpoint=str(tmp_path), fstype=kind) for kind in ("autofs", "zfs")]
+    monkeypatch.setattr(psutil, "disk_partitions", lambda **_: parts)
+    found = mount_of(tmp_path)
+    assert found is not None
+    assert found.fstype == "zfs"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pgversus.errors import HostError
-from pgversus.host.files import first_change, is_linked, manifest, take_tree, way_of_copying
+from pgversus.host.files import first_change, is_linked, manifest, states_of, take_tree, way_of_copying
 
 
 def test_the_way_of_copying_is_that_of_cp(tmp_path: Path) -> None:
@@ -176,3 +176,8 @@ def test_a_full_disk_is_a_complete_error_and_leaves_no_files(tree: Path, tmp_pat
     command = ["unshare", "--mount", *as_root, sys.executable, "-c", FULL, str(tree), str(tmp_path / "disk")]
     ended = subprocess.run(command, check=True, capture_output=True, text=True)
     assert ended.stdout.splitlines() == ["host-disk-full 3 True", "[]"]
+
+
+def test_what_vanishes_while_a_tree_is_measured_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(bytes(10))
+    assert [state.st_size for state in states_of([tmp_path / "a", tmp_path / "gone"])] == [10]

@@ -23,7 +23,7 @@ from pgversus.report.dry_run import dry_run_text
 from pgversus.store.writing import Results
 from pgversus.study.design import Design
 from pgversus.study.metrics import Metric
-from pgversus.study.servers import Release, RunningServer, ServerName
+from pgversus.study.servers import BuildFamily, Release, RunningServer, ServerName
 from pgversus.study.study import Study, StudyKind
 from pgversus.study.workload import PgbenchWorkload, Script
 from tests.unit.postgres.listening import listening
@@ -102,6 +102,7 @@ def test_a_dry_run_of_a_comparison_names_servers_load_and_design(study: Study, t
         Release(major=16, minor=None),
         Release(major=17, minor=8),
         RunningServer(uri="postgresql://h/d"),
+        Release(major=16, minor=None, family=BuildFamily.WHEEL),
     )
     first = study.contexts[0].comparison
     arms = tuple(
@@ -113,17 +114,18 @@ def test_a_dry_run_of_a_comparison_names_servers_load_and_design(study: Study, t
         requested(study, tmp_path),
         study=replace(study, contexts=(one,), kind=StudyKind.COMPARISON),
         versions={servers[1]: "17.8, wheel"},
-        downloads=("zonky 16.15",),
+        downloads=("zonky 16.15", "wheel 16.9"),
     )
     lines = dry_run_text(found).splitlines()
-    assert lines[2:5] == [
+    assert lines[2:6] == [
         "baseline: 0 (16.15, zonky, to be downloaded)",
         "contender: 1 (17.8, wheel)",
         "contender: 2 (external server)",
+        "contender: 3 (16.9, wheel, to be downloaded)",
     ]
-    assert lines[5].startswith("load: pgbench -n -c 4 -j 2 ")
-    assert lines[5].endswith(" -b select-only (4 clients)")
-    assert lines[6].startswith("design: tps, margin ±2.0 %, windows of a length fitted to the load per arm and block, ")
+    assert lines[6].startswith("load: pgbench -n -c 4 -j 2 ")
+    assert lines[6].endswith(" -b select-only (4 clients)")
+    assert lines[7].startswith("design: tps, margin ±2.0 %, windows of a length fitted to the load per arm and block, ")
     assert not [line for line in dry_run_text(replace(found, study=study)).splitlines() if line.startswith("load:")]
 
 
@@ -377,7 +379,7 @@ def test_contexts_that_the_run_would_skip_are_listed_with_the_reason(tmp_path: P
     assert len(found.study.contexts) == 2
     (line,) = found.refused
     assert line.startswith("load=slow: the windows are too short")
-    assert dry_run_text(found).splitlines()[-2:] == ["not measured, because it would be refused:", f"  {line}"]
+    assert dry_run_text(found).splitlines()[-2:] == ["not measured, because it would be rejected:", f"  {line}"]
 
 
 @pytest.mark.usefixtures("cache")

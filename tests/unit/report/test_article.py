@@ -13,6 +13,7 @@ from pgversus.report.article.figures import Form, cases
 from pgversus.report.article.page import article
 from pgversus.report.markdown import fenced, folded
 from pgversus.study.dataset import Dataset, SetupFile
+from pgversus.study.design import Design
 from pgversus.study.metrics import Metric
 from pgversus.study.settings import Setting
 from pgversus.study.study import Invocation, StudyKind
@@ -150,6 +151,15 @@ def test_external_servers_are_not_described_as_restarted() -> None:
     assert "never restarted" in text
     assert "after a warm-up of" in text
     assert not re.search("is restarted|server restart|restarted for each", text)
+
+
+def test_a_short_warm_up_is_not_rounded_to_nothing() -> None:
+    short, usual = (
+        answer(steady(1.1), comparison(design=Design(seed=7, warm_up_s=warm_up_s), workload=LOAD))
+        for warm_up_s in (0.1, 2.0)
+    )
+    assert "a warm-up of 100 ms." in written(single(short))
+    assert "a warm-up of 100 ms to 2 s." in written(placed((usual, [("load", "c1")]), (short, [("load", "c4")])))
 
 
 def test_differences_are_listed_under_their_arms() -> None:

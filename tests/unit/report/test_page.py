@@ -384,6 +384,25 @@ def test_a_setting_that_differs_between_contexts_is_shown_with_its_context() -> 
     assert ("", "16.12", "jit", "off") in found
 
 
+def test_a_setting_of_some_contexts_is_shown_with_these_contexts() -> None:
+    def with_settings(*values: str) -> Answer:
+        requested = comparison()
+        settings = tuple(
+            Setting(name=name, value=value) for name, value in zip(("work_mem", "jit"), values, strict=False)
+        )
+        return answer(
+            cases.steady(1.1), replace(requested, arms=tuple(replace(arm, settings=settings) for arm in requested.arms))
+        )
+
+    whole = study_answer([with_settings("4MB", "off"), with_settings("4MB"), with_settings("64MB")])
+    found = [(place, name, value) for place, arm, name, value in environment(whole).settings if arm == "16.12"]
+    assert found == [
+        ("workload=w1 load=c4, workload=w2 load=c4", "work_mem", "4MB"),
+        ("workload=w3 load=c4", "work_mem", "64MB"),
+        ("workload=w1 load=c4", "jit", "off"),
+    ]
+
+
 def test_charts_with_similar_names_are_distinguished() -> None:
     parts = [with_latencies(cases.faster()) for _ in range(3)]
     whole = study_answer(parts)

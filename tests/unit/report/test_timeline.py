@@ -74,3 +74,8 @@ def test_a_version_without_results_has_no_bar() -> None:
     table = timeline_table(measured)
     assert [row[1] for row in table.rows] == ["█" * 30, ""]
     assert table.rows[1][3:] == ("", "", "", "undecided")
+
+
+def test_the_label_of_the_first_version_is_escaped_in_markdown() -> None:
+    text = markdown(timeline(labels=("./a|b<i>", "16", "17")))
+    assert "| vs ./a\\|b\\<i\\> |" in text

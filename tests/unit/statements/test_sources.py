@@ -112,6 +112,13 @@ def test_a_log_that_begins_and_ends_in_the_middle_of_messages_is_read() -> None:
     assert sum(report.skipped.values()) == 2
 
 
+def test_a_long_statement_at_the_beginning_of_a_log_is_read() -> None:
+    # The default limit, which reading changes for the whole process.
+    csv.field_size_limit(131_072)
+    found, report = read(csv_text([csvlog_row(f"duration: 1.000 ms  statement: SELECT '{'x' * 200_000}'")]))
+    assert (len(found), report.form) == (1, "csvlog")
+
+
 COUNTERS = {"query": "SELECT * FROM t WHERE a = $1", "calls": 1000, "total_exec_time": 2500.0, "rows": 900}
 
 
@@ -137,6 +144,12 @@ def test_exports_of_all_versions_are_read(row: Mapping[str, object], form: str) 
     assert statement.obstacle
 
 
+def test_other_line_separators_do_not_end_a_row() -> None:
+    row = '{"query": "SELECT 1 -- a\u2028b", "calls": 1, "total_exec_time": 1}\n'
+    report = read_source("source", iter([row]), Collection())
+    assert report.found == 1
+
+
 def test_nested_and_hidden_statements_do_not_count() -> None:
     rows = [{**COUNTERS, "toplevel": flag} for flag in ("t", "f", True, False)]
     rows.append({**COUNTERS, "query": "<insufficient privilege>"})
@@ -158,6 +171,7 @@ def test_nested_and_hidden_statements_do_not_count() -> None:
         ("query,calls,total_exec_time\n,1,1\n", "statements-bad-row", "no text"),
         ("query,calls\nSELECT 1,1\n", "statements-bad-row", "no time"),
         ('[{"query": "SELECT 1", "calls": 1', "statements-bad-row", "delimiter"),
+        (f'{{"query": "SELECT 1", "calls": 1{400 * "0"}}}', "statements-bad-row", "calls is 1000"),
         ("[1]", "statements-bad-row", "a int"),
         ('{"rows": []}', "statements-bad-row", "no text"),
     ],

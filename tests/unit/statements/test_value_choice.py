@@ -46,6 +46,7 @@ def use(number: int, operator: str, column: Column = CUSTOMER) -> ParameterUse:
         ("(($1)::numeric < (o.customer_id)::numeric(10,2))", [use(1, ">")]),
         ('((o."customer_id" >= $1) AND (o.customer_id <= $2))', [use(1, ">="), use(2, "<=")]),
         ("(o.customer_id = ANY ($3))", [use(3, "=")]),
+        ('(o."a""b" = $1)', [use(1, "=", Column(table=CUSTOMER.table, name='a"b'))]),
         ("(o.customer_id ~~ $1)", [use(1, "~~")]),
         ("(other.customer_id = $1)", []),
         ("((o.customer_id + 1) = $1)", []),
@@ -95,6 +96,16 @@ def test_common_ranges_are_wide_and_rare_ones_narrow(
 ) -> None:
     found = values("SELECT 1", ["date"] * len(uses), *uses)
     assert found == {ValueClass.COMMON: common, ValueClass.RARE: rare}
+
+
+@pytest.mark.parametrize(
+    ("type_name", "common"), [("integer", ("1", "10")), ("text", ("1", "9")), ("numeric", ("1", "10"))]
+)
+def test_bounds_from_most_common_values_are_in_order(type_name: str, common: tuple[str, str]) -> None:
+    known = {MADE: ColumnValues(most_common=("9", "10", "1"), histogram=())}
+    uses = [use(1, ">=", MADE), use(2, "<=", MADE)]
+    first, *_ = chosen_samples("SELECT $1, $2", [type_name, type_name], uses, known)
+    assert first.values == common
 
 
 def test_lists_and_patterns_have_their_own_form() -> None:

@@ -208,3 +208,12 @@ def test_the_smallest_statements_are_left_out_beyond_the_coverage() -> None:
     _, known = contexts_of(found, load, arms, factors=factors, design=Design(), coverage=0.6)
     assert [one.context for one in known] == [1, 2, None, 3]
     assert known[2].obstacle
+
+
+def test_statements_that_cannot_be_executed_do_not_count_towards_the_coverage() -> None:
+    load = PgbenchWorkload(scripts=())
+    arms, factors = arms_of(load, "16.12", "17.8")
+    found = statements("COMMIT", "SELECT 1", "SELECT a FROM t", "SELECT b FROM t")
+    # With the time of COMMIT, the first SELECT would be enough.
+    _, known = contexts_of(found, load, arms, factors=factors, design=Design(), coverage=0.4)
+    assert [one.context for one in known] == [None, 1, 2, None, 3]

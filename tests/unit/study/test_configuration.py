@@ -47,3 +47,15 @@ def test_an_invalid_line_is_refused_with_its_number(line: str) -> None:
     with pytest.raises(StudyError) as caught:
         read_configuration(f"jit = off\n{line}\n", "postgresql.conf")
     assert (caught.value.slug, caught.value.where) == ("study-bad-configuration", "postgresql.conf, line 2")
+
+
+def test_escapes_are_read_as_by_the_server() -> None:
+    found = read_configuration("a_setting = 'a\\tb\\101\\\\'\n# a\x0cb\n", "postgresql.conf")
+    assert [one.value for one in found.settings] == ["a\tbA\\"]
+
+
+@pytest.mark.parametrize("line", ["work_mem 4MB extra", "work_mem = 4MB extra"])
+def test_a_refused_line_is_shown(line: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        read_configuration(f"{line}\n", "postgresql.conf")
+    assert caught.value.found == line

@@ -99,6 +99,11 @@ def test_a_workload_is_named_after_its_scripts() -> None:
     assert mix.name == "tpcb-like, a.sql@3"
 
 
+def test_the_short_name_of_a_mix_has_every_script_without_its_folder() -> None:
+    mix = load(Script(name="q/a.sql", weight=9, text="SELECT 1"), Script(name="q/b.sql", text="SELECT 2"))
+    assert mix.short_name == "a.sql@9, b.sql"
+
+
 def test_a_rate_makes_an_open_loop() -> None:
     closed = load(Script(name="tpcb-like"))
     assert not closed.is_open_loop

@@ -324,7 +324,7 @@ def test_cpu_lists_are_parsed(text: str, found: tuple[int, ...]) -> None:
     assert parse_pin(text, "--pin") == text
 
 
-@pytest.mark.parametrize("text", ["", "a", "-1", "0,", "3-1", "0 1", "on"])
+@pytest.mark.parametrize("text", ["", "a", "-1", "0,", "3-1", "0,3-1", "0 1", "on"])
 def test_texts_that_are_not_cpu_lists_are_rejected(text: str) -> None:
     for parse in (parse_processors, parse_pin):
         with pytest.raises(StudyError) as caught:

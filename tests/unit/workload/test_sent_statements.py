@@ -2,7 +2,9 @@ r"""Scripts as one transaction, and their statements from the --debug output of 
 
 import pytest
 
+from pgversus.host.commands import Finished
 from pgversus.workload.sent_statements import (
+    _why,
     in_one_transaction,
     parameters_of,
     sent_statements,
@@ -83,6 +85,19 @@ def test_sent_statements_have_their_variables_filled_in() -> None:
         "SELECT count(*) FROM t",
     ]
     assert sent_statements("") == []
+
+
+@pytest.mark.parametrize(
+    ("timed_out", "words"),
+    [
+        (True, "pgbench did not finish within 600 s and was terminated"),
+        (False, "pgbench: client 0 sending SELECT 1;"),
+    ],
+)
+def test_a_script_that_does_not_finish_is_reported_as_such(*, timed_out: bool, words: str) -> None:
+    debug = "pgbench: client 0 sending SELECT 1;"
+    finished = Finished(exit_code=-9, stdout="", stderr=debug, cpu_s=0.0, cpu_user_s=0.0, timed_out=timed_out)
+    assert _why(finished) == words
 
 
 def test_the_heading_of_a_built_in_script_is_removed() -> None:

@@ -32,7 +32,7 @@ from pgversus.report.why import why_of
 from pgversus.study.comparison import BASELINE
 from pgversus.study.workload import Script, Step, Workload, loads_of
 from pgversus.text.translation import N_, _, ngettext, together
-from pgversus.text.units import duration, latency, significant
+from pgversus.text.units import latency, significant
 
 
 def summary(found: Sequence[Case], known: Published) -> Iterator[str]:
@@ -206,7 +206,9 @@ def _windows(answers: Sequence[Answer]) -> str:
     rounds = {count for one in answers for count in one.window_counts}
     if len(rounds) > 1:
         return _("Each block contains several such windows for every arm, in an order that cancels drift.")
-    warm_up = duration(designs[0].warm_up_s)
+    warm_ups = [design.warm_up_s for design in designs]
+    shortest, longest = latency(min(warm_ups)), latency(max(warm_ups))
+    warm_up = shortest if shortest == longest else _("{least} to {most}", least=shortest, most=longest)
     if not restarts(answers):
         return ngettext(
             "Each block contains {number} such window for every arm, after a warm-up of {warm_up}.",

@@ -12,6 +12,7 @@ from pgversus.report.methodology import (
     shortened_list,
     windows_text,
 )
+from pgversus.report.sentences import shortened
 from pgversus.study.workload import Script
 from pgversus.text.translation import N_, _, either, ngettext, translate_stored
 from pgversus.text.units import percent
@@ -22,7 +23,7 @@ class ArmDifference:
     """A difference between arms other than the compared one."""
 
     place: str
-    """The context; empty if the difference applies to all contexts."""
+    """The contexts; empty if the difference applies to all of them."""
     name: str
     values: tuple[tuple[str, str], ...]
     """Label and value of each arm."""
@@ -38,7 +39,7 @@ class Environment:
     """Arm label, build, compiler flags, and SHA-256 of the fetched archive or the server program."""
     differences: list[ArmDifference]
     settings: list[tuple[str, str, str, str]]
-    """Context, arm, setting made by the study, and value; the context is empty if the value applies to all contexts."""
+    """Contexts, arm, setting made by the study, and value; the contexts are empty if the value applies to all."""
     host: list[tuple[str, str]]
 
 
@@ -67,15 +68,15 @@ Key = tuple[str, str]
 def _by_place(
     answers: Sequence[Answer], rows: Callable[[Answer], Iterator[tuple[Key, Any]]]
 ) -> list[tuple[str, Key, Any]]:
-    """Return each row with its context, which is empty if all rows with this key have the same value."""
-    found: dict[Key, dict[Any, str]] = {}
+    """Return each row with its contexts, empty if it applies to all of them."""
+    found: dict[Key, dict[Any, dict[str, None]]] = {}
     for one in answers:
         for key, value in rows(one):
-            found.setdefault(key, {}).setdefault(value, one.context.label)
+            found.setdefault(key, {}).setdefault(value, {})[one.context.label] = None
     return [
-        (place if len(values) > 1 else "", key, value)
+        ("" if len(places) == len(answers) else shortened(list(places)), key, value)
         for key, values in found.items()
-        for value, place in values.items()
+        for value, places in values.items()
     ]
 
 

@@ -1,5 +1,6 @@
 """The statements of an application in a study file, which make it an upgrade check."""
 
+import io
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePath
@@ -70,13 +71,14 @@ def _statements(
             if name.endswith(_SQL):
                 read_sql(name, text, PurePath(name).stem, collection)
             else:
-                read_source(name, iter(text.splitlines(keepends=True)), collection)
+                # Not splitlines(): only line feeds and carriage returns end a line of a log.
+                read_source(name, iter(io.StringIO(text, newline="")), collection)
     return collection.statements if is_complete else None
 
 
 def _no_statements() -> StudyError:
     return StudyError(
-        "an application without statements",
+        "[application] does not specify any statements",
         slug="study-file-missing-key",
         found="no key statements",
         expected="files with its statements",

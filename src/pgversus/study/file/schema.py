@@ -246,7 +246,7 @@ class ApplicationTable(Table):
         example=["none"],
     )
     coverage: Quantity | None = key(
-        "share of the total time that the executed statements have to cover; smaller statements are left out",
+        "share of the time of all executable statements that has to be covered; smaller statements are left out",
         default="`99%`",
         example="95%",
     )

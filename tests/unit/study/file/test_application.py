@@ -28,6 +28,7 @@ budget = "2m"
 CONTENTS = {
     "counters.csv": "query,calls,total_exec_time\nSELECT count(*) FROM t,10,4000\nCOMMIT,10,1000\n",
     "more.sql": "-- name: by value\n-- values: $1 = '7'\nSELECT * FROM t WHERE a = $1;\n",
+    "server.log": "[4711] LOG:  duration: 1.5 ms  statement: SELECT a FROM t WHERE b = '\u2028'\n",
     "empty.csv": "",
 }
 
@@ -65,6 +66,11 @@ def test_targets_are_also_checked_without_statistics() -> None:
     assert [arm.label for arm in found.arms] == ["15", "18", "18 without statistics"]
     assert [arm.dataset.statistics for arm in found.arms] == [Statistics.ALL, Statistics.ALL, Statistics.NONE]
     assert found.factors == ("server", "statistics")
+
+
+def test_other_line_separators_do_not_end_a_line_of_a_log() -> None:
+    found = study(FILE.replace('"counters.csv"', '"server.log"')).statements
+    assert "SELECT a FROM t WHERE b = '\u2028'" in [one.text for one in found]
 
 
 def test_a_study_with_an_unread_file_has_no_statements() -> None:
