@@ -123,7 +123,7 @@ def test_leftovers_of_a_run_that_died_with_its_guard_are_removed_by_the_next_run
     assert processes_in(command_line.cache), "two orphaned servers"
     ended = command_line.run("compare", *LOAD[:-1], "again", "--blocks", "2")
     assert ended.code == 0, ended.stderr
-    assert "removed the remains of the killed run" in ended.stderr
+    assert "removed the files of the killed run" in ended.stderr
     assert sockets
     assert not any(path.exists() for path in sockets)
 

@@ -323,12 +323,12 @@ def _check_release(order: Order, version: str) -> None:
     found = released_version(version)
     if order.release is not None and (found is None or not order.release.admits(found)):
         raise BuildError(
-            f"the source for PostgreSQL {order.release} is that of a different version",
+            f"the source for PostgreSQL {order.release} contains a different version",
             slug="build-damaged",
             where=order.made_from.source.words,
             found=f"PostgreSQL {version}",
             expected=f"PostgreSQL {order.release}",
-            to_do="provide the tarball of the expected version",
+            to_do="provide a tarball of the expected version",
         )
 
 

@@ -40,7 +40,7 @@ def cache(context: click.Context, *, as_json: bool) -> None:
 @cache.command("list", short_help="List the contents of the cache.")
 @_JSON
 def list_cache(*, as_json: bool) -> None:
-    """List name, size, last use and kind: builds, sources and ccache files, then loaded data, last used first."""
+    """List name, size, last use and kind of all entries: builds, sources, ccache files, then snapshots."""
     import time  # noqa: PLC0415 - like the others
 
     from pgversus.host.directories import open_cache  # noqa: PLC0415 - not for `--help`
@@ -67,7 +67,7 @@ def _things() -> list[str]:
 @click.option("--snapshots", is_flag=True, help="Remove all loaded data.")
 @click.option("--builds", is_flag=True, help="Remove all builds.")
 @click.option("--sources", is_flag=True, help="Remove all source tarballs.")
-@click.option("--all", "everything", is_flag=True, help="Remove everything, ccache's files included.")
+@click.option("--all", "everything", is_flag=True, help="Remove everything, including the ccache files.")
 def remove_from_cache(
     names: tuple[str, ...], *, snapshots: bool, builds: bool, sources: bool, everything: bool
 ) -> None:

@@ -67,8 +67,8 @@ _OPTIONS = (
     click.option(
         "--rewrite",
         metavar="FILE",
-        help="Script equivalent to the only -f, for which a contender chooses the plan that the baseline chooses for "
-        "-f. It is used to measure the effect of a changed plan, and is not compared itself.",
+        help="Script equivalent to the single -f script, but planned by a contender as the baseline plans that script. "
+        "It is not compared, but used to measure the effect of a changed plan.",
     ),
     click.option(
         "--operation",

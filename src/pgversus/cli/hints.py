@@ -24,7 +24,7 @@ _OF_PGBENCH = (
     (("-L", "--latency-limit"), "every transaction counts; compare slow ones with --metric latency_p95"),
     (
         ("--max-tries", "--failures-detailed"),
-        "a failed transaction is not retried; pgversus reports how many failed, by arm",
+        "failed transactions are not retried; pgversus reports their number for each arm",
     ),
     (
         ("-d", "--debug", "--verbose-errors", "--show-script", "--exit-on-abort"),

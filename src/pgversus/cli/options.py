@@ -66,12 +66,14 @@ RUN_AS = click.option(
 )
 _OPTIONS = (
     click.option(
-        "--dry-run", is_flag=True, help="Show what would be fetched, loaded and measured, and for how long; do nothing."
+        "--dry-run",
+        is_flag=True,
+        help="Show what a run would fetch, load and measure, and how long it would take, without running it.",
     ),
     click.option(
         "--ask-servers",
         is_flag=True,
-        help="With --dry-run: also ask the servers for versions and settings, which runs their programs or connects to "
+        help="With --dry-run: also query versions and settings, which runs the programs of the servers or connects to "
         "them.",
     ),
     *_BUILD_OPTIONS,
@@ -103,7 +105,7 @@ _OPTIONS = (
         "--fail-on",
         multiple=True,
         type=click.Choice(["slower", "undecided", "rows"]),
-        help="Exit with status 1 on this verdict, or on different rows where they are checked; repeatable.",
+        help="Exit with status 1 if any result is of this kind (rows: compared rows differ); repeatable.",
     ),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of tables."),
     OUTPUT,

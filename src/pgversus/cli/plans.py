@@ -41,12 +41,12 @@ _FORMATS = ("text", "markdown", "html")
 def plans(names: tuple[str, ...], **options: Any) -> None:
     """Compare the plans of each statement on the first server with those on the others.
 
-    Servers, settings, data and scripts are named as for compare. Each statement is explained and run a few
+    Servers, settings, data and scripts are specified as for compare. Each statement is explained and run a few
     times on each server under the settings of the load, then rolled back; the rows that it returns are compared as
     well. Nothing is measured.
 
-    Files with the output of EXPLAIN (FORMAT JSON) can be named instead of servers, - for standard input. Formatting
-    differences between major versions are ignored.
+    Instead of servers, files with the output of EXPLAIN (FORMAT JSON) can be specified, or - for standard input.
+    Formatting differences between major versions are ignored.
 
     \b
     pgversus plans 16 17 --setup setup.sql -f query.sql

@@ -51,7 +51,7 @@ _DATA = (
         "settings",
         multiple=True,
         metavar="NAME=V[,V...]",
-        help="Setting for all arms. If several values are given, there is one arm for each value.",
+        help="Setting for all arms. Several values create one arm for each value.",
     ),
     click.option(
         "--restore",
@@ -138,7 +138,7 @@ def parse_variable(text: str) -> tuple[str, str]:
             where=f"-D {text}",
             found=f'"{text}"',
             expected="NAME=VALUE, with letters, digits and _ in the name",
-            to_do="-D rows=1000, then :rows in the script",
+            to_do="use -D rows=1000, and :rows in the script",
         )
     return name, value
 
@@ -285,7 +285,7 @@ def _load(options: Mapping[str, Any]) -> PgbenchWorkload:
             slug="study-bad-rate",
             where=f"-R {rate}",
             found=str(rate),
-            expected="transactions per second",
+            expected="a finite number of transactions per second",
             to_do="-R 1000",
         )
     scripts = []

@@ -63,7 +63,7 @@ def one_or_two(results: Sequence[str], form: str, others: Mapping[str, bool]) ->
         raise click.UsageError(f"--format {form} supports one result only; formats for two are {', '.join(FORMS)}")
     given = [flag for flag, is_given in others.items() if is_given]
     if given:
-        raise click.UsageError(f"{given[0]} supports one result only, and two are named")
+        raise click.UsageError(f"{given[0]} supports one result only, but two are specified")
     return a, b
 
 

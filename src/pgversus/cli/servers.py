@@ -58,7 +58,7 @@ def list_servers(*, as_json: bool) -> None:
 @click.argument("names", nargs=-1, required=True, metavar="SERVER...")
 @build_options
 def install(names: tuple[str, ...], **options: Any) -> None:
-    """Install or build each SERVER in the cache, as compare would do first.
+    """Install or build each SERVER in the cache, as compare does before it measures.
 
     All of them come from one family of builds (zonky or wheel), as the arms of a comparison do.
     """

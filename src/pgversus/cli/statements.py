@@ -36,7 +36,7 @@ def statements(sources: tuple[str, ...], *, limit: int, as_json: bool, output: s
     Each SOURCE is an export of pg_stat_statements (CSV with a header, or JSON), the URI of a database that has it, a
     log with durations (csvlog, jsonlog or text, also of auto_explain), a .sql file, a directory of .sql files, an
     earlier list (--json), or - for standard input. Statements that differ only in constants count as one. Counters
-    come from pg_stat_statements where there are any, values of parameters from logs.
+    come from pg_stat_statements if it is among the sources, values of parameters from logs.
 
     \b
     psql -c '\\copy (SELECT * FROM pg_stat_statements) TO statements.csv CSV HEADER'
@@ -108,7 +108,7 @@ def _counters_of(uri: str) -> "tuple[str, list[dict[str, Any]]]":
             where=label,
             found="no extension pg_stat_statements",
             expected="the extension in this database, and its library in shared_preload_libraries",
-            to_do="CREATE EXTENSION pg_stat_statements; or name the database that has it",
+            to_do="run CREATE EXTENSION pg_stat_statements in this database, or specify a database that has it",
         )
     return label, rows
 

@@ -21,9 +21,9 @@ from pgversus.study.study import StudyKind
 def timeline(**options: Any) -> int:
     """Measure one workload on consecutive versions, each compared with the first one.
 
-    FIRST..LAST are major versions (14..18), or minor versions of one of them (17.0..17.8). Versions and other servers
-    can be added, as for pgversus compare. The answer shows each version as a bar, and names the plans that change from
-    one version to the next.
+    FIRST..LAST is a range of major versions (14..18), or of minor versions of one major (17.0..17.8). Versions and
+    other servers can be added, as for pgversus compare. The answer shows each version as a bar, and lists the plans
+    that change from one version to the next.
 
     \b
     pgversus timeline 14..18 --setup tables.sql -f report.sql

@@ -156,11 +156,13 @@ def _chosen_database(target: Target, source: Dump) -> str:
     if len(chosen) == 1 and chosen[0] in names:
         return chosen[0]
     raise DatasetError(
-        f'no database "{source.database}"' if source.database else "more than one database",
+        f'database "{source.database}" does not exist in this data directory'
+        if source.database
+        else "this data directory contains more than one database",
         slug="dataset-which-database",
         where=source.path,
         found=", ".join(names),
-        expected="one of them",
+        expected="the name of one of these databases",
         to_do=f"--database {names[0]}" if names else "restore a base backup of another server",
     )
 

@@ -123,7 +123,7 @@ def _hash_of(form: DumpFormat) -> Callable[[Path], str]:
 
 def _no_dump(path: str, flag: str, found: str) -> StudyError:
     return StudyError(
-        "neither a dump nor a data directory that can be restored",
+        "this is neither a dump nor a data directory that can be restored",
         slug="study-no-dump",
         where=f"{flag} {_shown(path)}",
         found=found,
@@ -140,13 +140,13 @@ def _not_at_rest(path: str, flag: str) -> StudyError:
         where=f"{flag} {_shown(path)}",
         found=_LOCK_FILE,
         expected="a base backup, or the data directory of a server that was stopped",
-        to_do="pg_basebackup -D BACKUP, then --restore BACKUP",
+        to_do="run pg_basebackup -D BACKUP, then use --restore BACKUP",
     )
 
 
 def _one_database(path: str, flag: str, database: str) -> StudyError:
     return StudyError(
-        "a dump has one database, which need not be named",
+        "--database cannot be used with a dump, which contains only one database",
         slug="study-idle-database",
         where=f"--database {database}, {flag} {_shown(path)}",
         found="a dump by pg_dump",

@@ -231,7 +231,7 @@ class Loading:
 
 def _not_readable(file: SetupFile, user: ServerUser) -> DatasetError:
     return DatasetError(
-        "a file of the dataset includes other files of its directory, which psql cannot read",
+        "a file of the dataset includes other files from its directory, which psql cannot read",
         slug="dataset-not-readable",
         where=file.path,
         found=f'psql runs as user "{user.name}", who cannot read that directory',

@@ -48,7 +48,7 @@ class ServerUser:
             return ""
         return (
             f'programs run as user "{self.name}", in the current directory if that user can enter it, otherwise in /: '
-            "put the files that they open where that user can read them, or choose another user with --run-as USER"
+            "move their files to a place that this user can read, or specify a different user with --run-as USER"
         )
 
     def grant_access(self, directory: Path) -> None:
@@ -98,7 +98,7 @@ def _own_entry() -> pwd.struct_passwd:
     except KeyError:
         # initdb would fail with "could not look up effective user ID"; report it before anything is created.
         raise HostError(
-            "this user has no entry in the password database, and initdb needs one",
+            "the current user is not in the password database, which initdb requires",
             slug="host-no-passwd-entry",
             where=f"user id {os.geteuid()}",
             found="no entry",

@@ -23,5 +23,5 @@ def confirm(study: Study, results: Path, measure: Measure, progress: Progress) -
         return StopReason.DECIDED
     folder = confirmation_folder(results)
     if not holds_results(folder):
-        progress.say(f"measuring {count(len(numbers), 'statement')} again that may have become faster or slower")
+        progress.say(f"confirming {count(len(numbers), 'statement')} that may have become faster or slower")
     return measure(confirmation_study(study, numbers), folder)

@@ -58,7 +58,7 @@ def _require(opened: OpenedStudy, ask: Ask | None) -> bool:
             where=opened.study.file_name,
             found="\n".join(opened.access.lines),
             expected="your consent",
-            to_do="read the study and its files; to run it, add --trust (from Python trust=True)",
+            to_do="review the study and its files; to run it, add --trust (in Python: trust=True)",
         )
     _remember(opened)
     return True

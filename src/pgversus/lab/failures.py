@@ -106,10 +106,10 @@ def _away(server: ArmServer, error: ServerError) -> ServerError:
 def _host_failed(error: OSError, directory: Path) -> HostError:
     fault = error.strerror or str(error)
     return HostError(
-        "an error of the operating system ended the run",
+        "the run ended because of an operating system error",
         slug="host-failed",
         where=str(error.filename or directory),
         found=fault,
-        expected="files that can be written and read, programs that can be started",
+        expected="readable and writable files, and programs that can be executed",
         to_do=f"fix the cause ({fault}); {WHAT_IS_KEPT}",
     )

@@ -51,7 +51,7 @@ class PilotResult:
     """Whether any server waited for its client to read a reply that was larger than the buffer of the socket."""
 
 
-_FIX_SCRIPT = "correct the script, its data or its variables; the message above is that of pgbench"
+_FIX_SCRIPT = "fix the script, its data or its variables; see pgbench's message above"
 
 
 def run_pilot(arms: Sequence[ArmServer], loads: Sequence[PgbenchLoad], design: Design) -> PilotResult:

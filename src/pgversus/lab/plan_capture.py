@@ -75,7 +75,7 @@ def _captured(label: str, connection: Connection, statement: Statement, *, with_
             where=f"{statement.description}, on {label}",
             found=str(error).strip(),
             expected="a statement that runs on every arm",
-            to_do="correct the script, its data or its variables; the message above is that of the server",
+            to_do="fix the script, its data or its variables; see the server's message above",
         ) from error
 
 

@@ -37,7 +37,7 @@ def check_plan_restored(labels: Sequence[str], plans: CapturedPlans) -> None:
                 where=f"{one[OLD_PLANS].statement.description}, on {labels[OLD_PLANS]}",
                 found="a different plan, or one that is executed differently",
                 expected=f"the plan of {labels[BASELINE_AGAIN]}",
-                to_do="add a rewrite to the study that gets the old plan (pgversus plans shows it)",
+                to_do="add a rewrite that is executed with the old plan (pgversus plans shows its plan)",
             )
 
 
@@ -90,7 +90,7 @@ def _is_restored(
 
 def _other_statements(labels: tuple[str, str], sent: Sequence[Sequence[int]]) -> WorkloadError:
     return WorkloadError(
-        "the arms are sent different statements, so their plans cannot be compared",
+        "the arms receive different statements, so their plans cannot be compared",
         slug="workload-other-statements",
         where=f"{labels[0]} and {labels[1]}",
         found=f"{len(sent[0])} and {len(sent[1])} statements",

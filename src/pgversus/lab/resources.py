@@ -96,7 +96,7 @@ def open_resources(
     most_kept = most_kept_bytes()
     cache = open_cache()
     for name in sweep(cache.runs):
-        progress.say(f"removed the remains of the killed run {name}")
+        progress.say(f"removed the files of the killed run {name}")
     make_room(needs_of(study), cache, progress.say)
     with failures_of_the_host(cache.root):
         builds = _provide(study, before, cache, user, progress)

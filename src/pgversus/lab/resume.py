@@ -96,11 +96,11 @@ def check_same_study(earlier: StoredStudy, study: Study, folder: Path) -> None:
     if changes:
         more = f"; and {len(changes) - _MOST_SHOWN} more" if len(changes) > _MOST_SHOWN else ""
         raise StoreError(
-            "the earlier results are those of a different study",
+            "the earlier results belong to a different study",
             slug="store-other-study",
             where=str(folder),
             found="; ".join(changes[:_MOST_SHOWN]) + more,
-            expected="the study as it was when its first block was run",
+            expected="the study as it was when its first block was measured",
             to_do="undo the changes to resume, or start again with --new",
         )
 

@@ -120,7 +120,7 @@ class _Refusal:
         elif self.answer.nearest is not None:
             to_do = f"did you mean {self.answer.nearest}?"
         else:
-            to_do = "correct the name or the value; the message above is that of the server"
+            to_do = "correct the name or the value; see the server's message above"
         return StudyError(
             "a server rejected a setting",
             slug="study-setting-refused",

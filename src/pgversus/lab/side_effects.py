@@ -47,7 +47,7 @@ def measure_side_effects(study: Study, results: Path, measure: Measure, progress
     stopped = None
     for one in _undone(results):
         text, others = one.restoration.text, count(len(one.scripts), "other statement")
-        progress.say(f"measuring what {text} does to {others}, whose plans it changes")
+        progress.say(f"measuring the effect of {text} on {others} with changed plans")
         own = side_effects_study(study, one.contender, one.restoration.settings, one.scripts)
         folder = follow_up_folder(confirmation_folder(results), FollowUp.SIDE_EFFECTS, one.context, one.contender)
         try:

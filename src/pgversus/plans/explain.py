@@ -106,12 +106,12 @@ def _kind(value: Any) -> str:
 
 def _malformed(where: str, found: str, expected: str) -> PlanError:
     return PlanError(
-        "not a plan in the format of EXPLAIN (FORMAT JSON)",
+        "this plan is not in the format of EXPLAIN (FORMAT JSON)",
         slug="plan-malformed",
         where=where,
         found=found,
         expected=expected,
-        to_do="give the unchanged output of EXPLAIN; only statements that have a plan can be compared",
+        to_do="use the unchanged output of EXPLAIN; only statements that have a plan can be compared",
     )
 
 
@@ -148,7 +148,7 @@ def _documents(text: str, where: str) -> Iterator[Any]:
     """Yield each of the concatenated JSON values."""
     bare = _without_table(text.lstrip("\ufeff"))
     if not bare.strip():
-        raise _no_plan(where, "an empty text")
+        raise _no_plan(where, "empty input")
     if _OTHER_FORMAT.match(bare):
         raise _no_plan(where, "a plan in another format of EXPLAIN")
     decoder = json.JSONDecoder()
@@ -253,7 +253,7 @@ def _near(text: str, position: int) -> str:
 
 def _no_plan(where: str, found: str) -> PlanError:
     return PlanError(
-        "there is no plan to compare",
+        "no usable plan found",
         slug="plan-none",
         where=where,
         found=found,

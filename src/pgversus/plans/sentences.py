@@ -133,9 +133,9 @@ _SENTENCES: Mapping[ChangeKind, Callable[[Change], str]] = {
     ChangeKind.READ: lambda c: _("{relation} is now read by {node}", relation=c.name, node=_with_details(c)),
     ChangeKind.ARRANGEMENT: lambda _unused: _("the same operators are in a different order"),
     ChangeKind.GENERIC: lambda c: (
-        _("the plan is now generic, regardless of the values of the parameters: it was custom, made for these values")
+        _("the plan is now generic, regardless of parameter values; it was custom, for these parameter values")
         if c.now == "generic"
-        else _("the plan is now custom, made for these values of the parameters: it was generic")
+        else _("the plan is now custom, for these parameter values; it was generic")
     ),
     ChangeKind.CONDITION_MOVED: lambda c: _(
         "{condition} moved from {was} to {now}", condition=c.name, was=c.was, now=c.now

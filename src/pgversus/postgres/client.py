@@ -150,7 +150,7 @@ def check_login(client: Client, target: Target, label: str) -> None:
             slug="server-refuses-user",
             where=label,
             found=finished.stderr.strip() or f"no connection within {_TIMEOUT_S:.0f} s",
-            expected="a server that accepts connections of this user; a password that you specify is passed on",
+            expected="a server that accepts connections from this user; a password that you specify is passed on",
             to_do="give this user its own keys and service files (sslkey, PGSERVICEFILE), connect with a password, or "
             "use --run-as USER to specify a user who can connect",
         )

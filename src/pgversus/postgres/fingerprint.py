@@ -135,8 +135,8 @@ def check_equal_data(labels: Sequence[str], fingerprints: Sequence[Fingerprint])
                 where=f"{labels[0]} and {label}",
                 found="; ".join(unequal),
                 expected="the same rows in every table",
-                to_do="load the same rows on every arm: no now(), no random() without a fixed seed, "
-                "nothing that depends on the version",
+                to_do="load the same rows on every arm: avoid now(), random() without a fixed seed, "
+                "and anything that depends on the version",
             )
 
 

@@ -239,7 +239,7 @@ def _has_stray_at(uri: str) -> bool:
     return "@" in place.partition("?")[0]
 
 
-_HOW_TO_WRITE = "write @ : / % and # in a user, a password or a name as %40 %3A %2F %25 and %23"
+_HOW_TO_WRITE = "escape @ : / % and # in the user, password and database name as %40 %3A %2F %25 and %23"
 
 
 def _bad_uri(what: str, *, found: str, to_do: str) -> StudyError:

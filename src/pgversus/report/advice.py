@@ -206,7 +206,7 @@ def _smaller_precision(group: Sequence[Judged]) -> str:
     precision = group[0][0].comparison.design.precision
     assert precision is not None  # noqa: S101 - the condition of this obstacle
     return _(
-        "The precision of ±{precision} was reached without a verdict. Specify a smaller one to get a verdict.",
+        "The precision of ±{precision} was reached without a verdict. Specify a smaller value to get a verdict.",
         precision=percent(precision),
     )
 

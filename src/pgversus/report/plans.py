@@ -292,8 +292,8 @@ def override_text(one: ComparedPlans) -> str:
     is_run = level is PlanLevel.BEHAVIOUR
     if one.undone_by is None:
         if is_run:
-            return _("no setting was found with which {new} executes the plan as {old} does", old=old, new=new)
-        return _("no setting was found with which {new} uses the plan of {old}", old=old, new=new)
+            return _("no setting was found that makes {new} execute the plan as {old} does", old=old, new=new)
+        return _("no setting was found that makes {new} use the plan of {old}", old=old, new=new)
     candidate, found = one.undone_by.candidate, (_RUN if is_run else _PLANNED)[one.undone_by.but_for]
     why = _(_WHY[candidate.why], old=old, new=new)
     return _(found, settings=candidate.text, why=why, old=old, new=new)

@@ -206,8 +206,8 @@ def _found(found: Plateau, known: list[int], label: dict[int, str], margin: str)
             margin=margin,
         )
     return _(
-        "{levels} are the best: none of them has been shown to be more than {margin} worse than {best}, the best on "
-        "average; all other levels have been.",
+        "{levels} are the best: unlike all other levels, none of them has been shown to be more than {margin} worse "
+        "than {best}, the best on average.",
         levels=listed(_runs(found.arms, known, label)),
         best=best,
         margin=margin,

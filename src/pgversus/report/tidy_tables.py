@@ -259,7 +259,7 @@ def _pyarrow() -> Any:
         import pyarrow as pa  # noqa: PLC0415 - see above
     except ImportError as error:
         raise HostError(
-            "Arrow tables need pyarrow, which is not installed",
+            "Arrow tables require pyarrow, which is not installed",
             slug="host-no-pyarrow",
             where="Arrow, Parquet, pandas and polars",
             found=str(error),

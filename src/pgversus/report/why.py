@@ -180,7 +180,7 @@ def _not_measured(
             **labels,
         )
     if restoration_of(changed, workload) is None:
-        return _("The effect of the plans was not measured: no search was made for settings that restore them.")
+        return _("The effect of the plans was not measured: pgversus did not search for settings that restore them.")
     return _("The effect of the plans was not measured: the run ended before this step or skipped it.")
 
 

@@ -41,7 +41,7 @@ def statements_of_document(text: str, where: str) -> tuple[ListedStatement, ...]
         return _LIST.validate_json(text).statements
     except ValidationError as error:
         raise StudyError(
-            "not a list of statements",
+            "this file is not a list of statements",
             slug="statements-bad-document",
             where=where,
             found=first_problem(error),

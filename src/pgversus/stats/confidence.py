@@ -104,10 +104,10 @@ def check_precision(design: Design, verdicts: int) -> None:
     least = rule.critical_value(rule.last_look) * BIN_WIDTH / 2
     if math.log1p(design.precision) < least:
         raise StudyError(
-            "no number of blocks reaches this precision of a percentile",
+            "a percentile cannot be measured with this precision, regardless of the number of blocks",
             slug="study-precision-of-percentile",
             where=f"a precision of ±{percent(design.precision)}",
-            found=f"percentiles that are exact to {percent(math.expm1(BIN_WIDTH))}",
+            found=f"a resolution of {percent(math.expm1(BIN_WIDTH))} for percentiles",
             expected=f"at least ±{percent_above(math.expm1(least))}, with a limit of {rule.last_look} blocks and "
             f"{verdicts} verdicts that share an error of 5 %",
             to_do="use a larger value of --precision, or judge the mean latency",

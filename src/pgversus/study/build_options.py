@@ -129,7 +129,7 @@ def parse_build_options(words: Sequence[str], server: str) -> BuildOptions:
     for word in words:
         name, equals, value = word.partition("=")
         if name in given or name in [other.partition("=")[0] for other in handed_on]:
-            raise _bad(server, f"{name} twice", "each option once", "leave one of them out")
+            raise _bad(server, f"{name} twice", "each option once", "omit one of them")
         is_handed_on = re.fullmatch(HANDED_ON, name) is not None and name not in _OWN
         if not is_handed_on and name not in WORDS:
             raise _unknown(server, name)

@@ -115,12 +115,12 @@ def expand_arms(
     )
     if len(arms) < 2:  # noqa: PLR2004 - a comparison has two sides
         raise StudyError(
-            "there is only one arm, so there is nothing to compare",
+            "a comparison requires at least two arms",
             slug="study-one-arm",
             where="servers and --set",
             found=labels[0] if labels else "nothing",
             expected="two or more servers, or a setting with two or more levels",
-            to_do="name a second server (the same one twice is an A/A comparison), or add --set NAME=A,B",
+            to_do="specify a second server (the same one twice is an A/A comparison), or add --set NAME=A,B",
         )
     names = (("server",) if len(servers) > 1 else ()) + tuple(setting.name for setting in factors)
     return arms, names

@@ -93,7 +93,7 @@ def _version(line: int, level: str, text: str) -> str:
             line,
             f"version={text} for the level {level}",
             expected="a complete version, such as 17.4 or 17beta3, that does not contradict the level, or nothing",
-            to_do="write the version that the figure was measured on, or leave the field empty",
+            to_do="write the version on which the figure was measured, or leave the field empty",
         )
     return text or known
 
@@ -115,8 +115,8 @@ def _unusable(
     found: str,
     *,
     expected: str = "the columns level and tps or time_s, positive numbers, and as many fields as in the first line",
-    to_do: str = "write the names of the columns in the first line, such as workload,clients,level,tps, and then one "
-    "line per figure",
+    to_do: str = "write the column names in the first line, such as workload,clients,level,tps, followed by one line "
+    "per figure",
 ) -> StudyError:
     return StudyError(
         "published figures cannot be used",

@@ -156,12 +156,12 @@ def versions_of(text: str) -> list[str]:
     numbers = range(int(minor), int(last_minor) + 1) if are_minors else range(int(major), int(last_major) + 1)
     if not (are_minors or are_majors) or len(numbers) < _LEAST_VERSIONS:
         raise StudyError(
-            "not a range of versions",
+            "invalid range of versions",
             slug="study-no-range",
             where=text,
             found=f"from {first} to {last}",
-            expected="a first and a later last version, both majors or both minors of one major",
-            to_do="14..18, or 17.0..17.8",
+            expected="two versions in ascending order, both majors or both minors of the same major",
+            to_do="write a range such as 14..18 or 17.0..17.8",
         )
     return [f"{family}{major}.{number}" if are_minors else f"{family}{number}" for number in numbers]
 
@@ -319,7 +319,7 @@ def _not_a_hash() -> StudyError:
         where="server",
         found="a different text (not shown, because it may be a secret)",
         expected="64 hexadecimal digits",
-        to_do=f"append {_HASH_MARK} and the hash of the tarball that a site which you trust has published",
+        to_do=f"append {_HASH_MARK} and the hash of the tarball, as published by a site that you trust",
     )
 
 
@@ -328,7 +328,7 @@ def _not_a_uri() -> StudyError:
         "this connection string does not name a server",
         slug="study-unknown-server",
         where="server",
-        found="a connection string of another form (not shown, because it may contain a password)",
+        found="a connection string in a different form (not shown, because it may contain a password)",
         expected=_FORMS,
         to_do="write postgresql://user@host:port/database; with a socket directory: "
         "postgresql:///database?host=/run/postgresql; a bin directory with = in its name must begin with / or ./",

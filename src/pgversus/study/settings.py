@@ -67,7 +67,7 @@ def parse_setting(text: str) -> SettingLevels:
             slug="study-own-setting",
             where=f"--set {text}",
             found=name.strip(),
-            expected="a setting other than those for locations and addresses of a server",
+            expected="a setting that does not define a location or an address of the server",
             to_do="remove it: pgversus sets it for each server",
         )
     levels = tuple(_split_levels(values, text))
@@ -104,12 +104,12 @@ def _split_levels(values: str, text: str) -> list[str]:
         match = _LEVEL.match(values, at)
         if match is None:
             raise StudyError(
-                "a quote is not closed, or there is text next to it",
+                "unterminated quoted value, or text next to a quoted value",
                 slug="study-bad-setting",
                 where=f"--set {text}",
                 found=value_without_secrets(text.partition("=")[0], values[at:]),
                 expected="VALUE or 'VALUE, WITH COMMAS'",
-                to_do="close the quote; write a quote inside quotes twice",
+                to_do="add the closing quote; double each quote inside the value",
             )
         levels.append(match[2].strip() if match[1] is None else match[1].replace("''", "'"))
         if not match[3]:

@@ -102,7 +102,7 @@ def _is_text(sql: str) -> bool:
 
 def _no_statement(where: str, *, found: str, expected: str, to_do: str) -> StudyError:
     return StudyError(
-        "not an SQL statement that can be timed",
+        "this SQL statement cannot be timed",
         slug="study-bad-statement",
         where=where,
         found=found,

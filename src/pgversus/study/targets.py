@@ -82,22 +82,22 @@ def _at_old_default(source: Arm, target: Arm, carried: Collection[str]) -> list[
     majors = major_of(source.server), major_of(target.server)
     if majors[0] is None or majors[1] is None:
         raise StudyError(
-            "the defaults of a server of unknown version are unknown",
+            "the defaults of a server are unknown, because its version is unknown",
             slug="study-no-new-defaults",
             where=f"--new-defaults, {source.label} and {target.label}",
-            found="a server that is not named by its version",
+            found="a server that is not specified by its version",
             expected="versions, such as 16 and 18.1",
-            to_do="name the servers by their versions, or omit --new-defaults",
+            to_do="specify the servers by their versions, or omit --new-defaults",
         )
     return at_old_default((one for one in target.settings if one.name in carried), majors[0], majors[1])
 
 
 def _no_old_default(arms: Sequence[Arm]) -> StudyError:
     return StudyError(
-        "every target has its own defaults already",
+        "every target already uses its own defaults",
         slug="study-no-new-defaults",
         where="--new-defaults",
-        found=f"no setting in the file of --conf with a default of {arms[0].label} that has changed since",
+        found=f"no setting in the --conf file with a default value of {arms[0].label} that later versions changed",
         expected=f"one of {', '.join(sorted(CHANGED_DEFAULTS))}",
         to_do="omit --new-defaults",
     )

@@ -264,7 +264,7 @@ def check_windows(design: Design, *, rate: float | None, is_cold: bool) -> None:
     least_s = least_window_s(rate)
     if design.window_kind is not WindowKind.RUN and (is_cold or rate is not None):
         reason = (
-            "with a cold cache, every window begins with a restart" if is_cold else "pgbench needs time to reach a rate"
+            "with a cold cache, every window begins with a restart" if is_cold else "pgbench must first reach the rate"
         )
         raise StudyError(
             f"the windows are too short: {reason}",
@@ -272,7 +272,7 @@ def check_windows(design: Design, *, rate: float | None, is_cold: bool) -> None:
             where=_requested(design),
             found='cache = "cold"' if is_cold else f"a rate of {rate:g} transactions per second",
             expected="windows of whole seconds",
-            to_do='--window 1s, or window = "1s" in a study file; without it, pgversus fits the windows to the load',
+            to_do='use --window 1s, or window = "1s" in a study file; omit it to let pgversus choose the length',
         )
     if design.window_s < least_s:
         raise StudyError(
@@ -281,7 +281,7 @@ def check_windows(design: Design, *, rate: float | None, is_cold: bool) -> None:
             where=_requested(design),
             found=f"{rate:g} transactions per second: some windows would contain none",
             expected=f"at least {_TRANSACTIONS_UNDER_RATE} transactions per window",
-            to_do=f"windows of {least_s:g} s, or omit the length, and pgversus fits it to the load",
+            to_do=f"use windows of {least_s:g} s, or omit the length to let pgversus choose it",
         )
 
 

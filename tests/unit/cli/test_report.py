@@ -105,7 +105,7 @@ def test_formats_of_one_result_are_rejected_for_two(two: tuple[str, str], form: 
 
 @pytest.mark.parametrize("flags", [("--published",), ("--charts", "d"), ("--format", "markdown", "--style", "article")])
 def test_options_of_one_result_are_rejected_for_two(two: tuple[str, str], flags: tuple[str, ...]) -> None:
-    assert "supports one result only, and two are named" in refused(*two, *flags)
+    assert "supports one result only, but two are specified" in refused(*two, *flags)
 
 
 def test_the_unreadable_one_of_two_results_is_named(two: tuple[str, str], tmp_path: Path) -> None:

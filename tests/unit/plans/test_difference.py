@@ -57,10 +57,10 @@ def test_a_custom_plan_that_became_generic_is_reported() -> None:
     found = difference(custom, generic, parameters=1)
     assert found.level is PlanLevel.CONDITIONS
     assert sentences(found)[0] == (
-        "the plan is now generic, regardless of the values of the parameters: it was custom, made for these values"
+        "the plan is now generic, regardless of parameter values; it was custom, for these parameter values"
     )
     assert sentences(difference(generic, custom, parameters=1))[0] == (
-        "the plan is now custom, made for these values of the parameters: it was generic"
+        "the plan is now custom, for these parameter values; it was generic"
     )
     for parameters in (0, 1):
         assert ChangeKind.GENERIC not in kinds(difference(generic, generic, parameters=parameters))

@@ -74,8 +74,8 @@ def test_unknown_properties_of_future_majors_are_ignored() -> None:
 @pytest.mark.parametrize(
     ("text", "slug", "reported"),
     [
-        ("", "plan-none", "an empty text"),
-        ("  \n", "plan-none", "an empty text"),
+        ("", "plan-none", "empty input"),
+        ("  \n", "plan-none", "empty input"),
         ("Seq Scan on t  (cost=0.00..35.50 rows=2550 width=4)", "plan-none", "text format"),
         ("Hash Join\n  ->  Seq Scan on t", "plan-none", "text format"),
         ("- Plan: \n    Node Type: x", "plan-none", "another format"),

@@ -129,7 +129,7 @@ def test_no_advice_on_the_size_follows_a_reached_precision() -> None:
     assert text.endswith("8 blocks, 5 min 52 s.")
     undecided = sentence(around(0.01, 0.01, precision=0.03))
     assert undecided.endswith(
-        "The precision of ±3.0 % was reached without a verdict. Specify a smaller one to get a verdict."
+        "The precision of ±3.0 % was reached without a verdict. Specify a smaller value to get a verdict."
     )
 
 

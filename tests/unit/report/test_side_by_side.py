@@ -457,4 +457,4 @@ def test_hundreds_of_contexts_are_matched() -> None:
 def test_an_empty_study_has_nothing_to_compare() -> None:
     found = side_by_side(study(), study(CASES["faster"]()))
     assert found.rows == ()
-    assert "A and B have nothing that can be compared" in " ".join(side_by_side_section(found).sentences)
+    assert "A and B contain no comparable results" in " ".join(side_by_side_section(found).sentences)

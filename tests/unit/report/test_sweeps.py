@@ -222,8 +222,8 @@ def levels_at(*rates: float) -> Answer:
 
 
 OTHERS = (
-    "are the best: none of them has been shown to be more than 2.0 % worse than 16MB, the best on average; all other "
-    "levels have been."
+    "are the best: unlike all other levels, none of them has been shown to be more than 2.0 % worse than 16MB, "
+    "the best on average."
 )
 
 

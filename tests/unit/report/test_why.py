@@ -83,7 +83,7 @@ def test_the_parts_are_stated_as_factors_and_as_time_per_transaction() -> None:
             cases.faster(),
             replace(CHANGED, is_searched=False),
             None,
-            "no search was made for settings that restore them",
+            "pgversus did not search for settings that restore them",
         ),
         (cases.faster(), UNDONE, failed("no room"), "The effect of the plans was not measured: no room."),
         (cases.undecided(), UNDONE, None, "was not measured: the comparison is undecided"),

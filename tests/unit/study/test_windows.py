@@ -205,7 +205,7 @@ def test_windows_too_short_for_a_rate_are_rejected_unless_fitted() -> None:
     short = Design(window_s=2.0, window_is_given=True)
     with pytest.raises(StudyError) as refused:
         check_windows(short, rate=2.0, is_cold=False)
-    assert (refused.value.slug, refused.value.to_do[:14]) == ("study-short-window", "windows of 5 s")
+    assert (refused.value.slug, refused.value.to_do[:18]) == ("study-short-window", "use windows of 5 s")
     check_windows(short, rate=5.0, is_cold=False)
     check_windows(short, rate=None, is_cold=True)
     check_windows(Design(), rate=0.1, is_cold=False)
@@ -221,7 +221,7 @@ def test_short_windows_are_rejected_with_a_rate_or_a_cold_cache(rate: float | No
         with pytest.raises(StudyError) as refused:
             check_windows(length, rate=rate, is_cold=is_cold)
         assert refused.value.slug == "study-short-window"
-        assert refused.value.to_do.startswith('--window 1s, or window = "1s" in a study file')
+        assert refused.value.to_do.startswith('use --window 1s, or window = "1s" in a study file')
 
 
 @pytest.mark.parametrize(

@@ -148,7 +148,7 @@ def _sentences(found: SideBySide) -> Iterator[str]:
             "include 1. The chance that any of these statements is wrong is at most 1 in 20."
         )
     else:
-        yield _("A and B have nothing that can be compared.")
+        yield _("A and B contain no comparable results.")
     if found.not_comparable:
         yield ngettext(
             "{number} context or contender has no counterpart. The reason is given below.",

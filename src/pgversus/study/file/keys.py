@@ -171,7 +171,7 @@ def is_one(table: Table, forms: tuple[str, ...], path: Path, problems: Problems)
     problems.add(
         (*path, given[1]) if given else path,
         StudyError(
-            "more than one thing to run" if given else "nothing to run",
+            "mutually exclusive keys" if given else "a required key is missing",
             slug="study-file-conflict" if given else "study-file-missing-key",
             found=" and ".join(given) or f"none of {', '.join(forms)}",
             expected=f"exactly one of {', '.join(forms)}",

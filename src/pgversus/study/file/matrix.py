@@ -245,7 +245,7 @@ def _said(name: str, matrix: Matrix, problems: Problems) -> int | None:
 
 def _one_arm(found: str) -> StudyError:
     return StudyError(
-        "there is nothing to compare",
+        "nothing to compare",
         slug="study-one-arm",
         found=found,
         expected="a factor with at least two levels: server, workload, dataset, a setting or a variable",
@@ -258,7 +258,7 @@ def _unclear(names: Sequence[str]) -> StudyError:
         "compare is missing: several factors could be compared",
         slug="study-file-missing-key",
         found=f"two or more levels of {', '.join(map(as_key, names))}",
-        expected="compare = the factor whose levels are compared",
+        expected="the key compare, with the factor whose levels are compared",
         to_do=f"compare = {shown(names[-1])}, above the first [table]",
     )
 

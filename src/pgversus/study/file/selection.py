@@ -78,8 +78,8 @@ class Selection:
                     StudyError(
                         "this [[exclude]] excludes nothing",
                         slug="study-no-match",
-                        found="no combination with these levels would be measured without it",
-                        expected="at least one",
+                        found="these levels match no combination that would otherwise be measured",
+                        expected="levels of at least one such combination",
                         to_do="remove it, or fix its levels",
                     ),
                 )
@@ -123,17 +123,17 @@ def _rows(kind: str, tables: Sequence[Mapping[str, str]], matrix: Matrix, proble
 
 def _too_many(kind: str) -> StudyError:
     return StudyError(
-        f"the [[{kind}]] rows name too many combinations",
+        f"the [[{kind}]] rows select too many combinations",
         slug="study-too-many-treatments",
         found=f"more than {MOST_CHOICES} combinations, or more than {MOST_FORMS} different sets of factors",
-        expected="rows that name fewer levels",
+        expected="rows with fewer levels",
         to_do="remove levels from [factors] instead, or split the study",
     )
 
 
 def _empty(kind: str) -> StudyError:
     return StudyError(
-        f"this [[{kind}]] names no level",
+        f"this [[{kind}]] does not specify any level",
         slug="study-file-missing-key",
         found="an empty table",
         expected="at least one factor with a level",

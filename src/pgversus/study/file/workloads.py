@@ -101,10 +101,10 @@ def _restored(table: schema.DatasetTable, contents: Contents, path: Path, proble
         problems.add(
             (*path, "database"),
             StudyError(
-                "a database without anything to restore",
+                "the key database requires the key restore",
                 slug="study-idle-database",
                 found="no key restore",
-                expected="restore, with the base backup or data directory that has this database",
+                expected="the key restore, with the base backup or data directory that contains this database",
                 to_do='restore = "backup"',
             ),
         )

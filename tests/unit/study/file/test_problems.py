@@ -385,7 +385,7 @@ def test_a_repeated_key_has_its_own_remedy() -> None:
             f'{MATRIX}[[only]]\nload = "c1"\n[[exclude]]\nload = "c24"\n',
             "study-no-match",
             "line 12, [[exclude]]",
-            "no combination with these levels would be measured without it",
+            "these levels match no combination that would otherwise be measured",
             "remove it, or fix its levels",
         ),
         (
