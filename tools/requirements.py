@@ -17,7 +17,7 @@ _PARTS = {
 """The programs of each part, each with all its possible names."""
 _PACKAGES = (
     *("bison", "ccache", "chromium", "flex", "fonts-noto-cjk", "gcc", "git", "libc6-dev", "m4", "make", "meson"),
-    *("iproute2", "ninja-build", "perl", "strace"),
+    *("iproute2", "munge", "ninja-build", "perl", "slurm-wlm", "strace"),
 )
 """Packages of Debian and Ubuntu."""
 _INSTALL = ("apt-get", "install", "--yes", "--no-install-recommends", *_PACKAGES)
