@@ -47,6 +47,7 @@ def test_a_claim_about_blocks_of_different_sizes_is_checked() -> None:
     check_claims(small, large, {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("place", "name", "wrong", "claim"),
     [

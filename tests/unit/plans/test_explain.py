@@ -136,6 +136,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(JSON)
 def test_any_json_is_read_or_rejected(value: Any) -> None:
     assert read_or_refused(json.dumps(value), USUAL) in (

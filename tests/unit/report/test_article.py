@@ -264,6 +264,7 @@ def test_a_summary_line_mentions_nobody_on_github() -> None:
     )
 
 
+@pytest.mark.slow
 def test_sections_are_in_reading_order_for_every_kind_of_study() -> None:
     order = ["Environment", "Settings", "Data", "Cases", "Summary", "Plans", "Caveats"]
     order += ["How it was measured", "How to reproduce it"]
@@ -273,6 +274,7 @@ def test_sections_are_in_reading_order_for_every_kind_of_study() -> None:
         assert "How to reproduce it" in found
 
 
+@pytest.mark.slow
 def test_plans_are_described_and_each_can_be_unfolded_once() -> None:
     study = next(study for study in whole_studies() if any(one.plans() for one in study.answers))
     text = written(study)
@@ -285,6 +287,7 @@ def test_commands_can_be_copied_if_the_folder_has_a_space() -> None:
     assert "pgversus report 'my results' --format csv\npgversus report 'my results' --json" in text
 
 
+@pytest.mark.slow
 def test_everything_but_code_is_translated() -> None:
     allowed = NAMES | UNITS | MARK_UP | slugs() | {"server", "work_mem", "cpu", "x", "VERBOSE", "sha256"}
     with use_language(Language.JAPANESE, Bracketed()):

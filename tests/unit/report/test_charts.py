@@ -187,6 +187,7 @@ def drawn_intervals(part: Any) -> list[tuple[float, float]]:
     return own + [found for one in part.values() for found in drawn_intervals(one)]
 
 
+@pytest.mark.slow
 def test_the_table_of_a_chart_has_every_interval_that_the_chart_draws() -> None:
     charts = [chart for study in whole_studies() for chart in study_charts(study)]
     with_intervals = [chart for chart in charts if drawn_intervals(chart.specification)]

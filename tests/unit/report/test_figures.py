@@ -80,6 +80,7 @@ def test_stored_results_have_the_figures_of_earlier_versions(answer: StudyAnswer
                 assert row[name] == value
 
 
+@pytest.mark.slow
 def test_ratios_intervals_values_and_noise_match_the_trials(
     answer: StudyAnswer, verdicts: list[dict[str, Any]]
 ) -> None:

@@ -100,6 +100,7 @@ def slugs() -> frozenset[str]:
     return frozenset({*SENTENCES, "not-steady"})
 
 
+@pytest.mark.slow
 def test_a_single_comparison_is_translated_completely() -> None:
     allowed = NAMES | UNITS | slugs()
     with use_language(Language.JAPANESE, Bracketed()):
@@ -113,6 +114,7 @@ def test_every_caveat_is_among_those_that_are_translated() -> None:
     assert {caveat.slug for answer in single_comparisons() for caveat in answer.caveats} == slugs()
 
 
+@pytest.mark.slow
 def test_a_study_is_translated_completely() -> None:
     allowed = NAMES | UNITS | MARK_UP | slugs()
     with use_language(Language.JAPANESE, Bracketed()):
@@ -185,6 +187,7 @@ def test_a_table_of_japanese_text_keeps_its_columns() -> None:
     assert {line.index("1") + (line[0] in "平最") * 2 for line in rows} == {6}
 
 
+@pytest.mark.slow
 def test_documents_do_not_depend_on_the_language() -> None:
     studies = [next(whole_studies()), study_answer([make() for make in CASES.values()])]
     plans_found = all_plans()

@@ -432,6 +432,7 @@ def test_user_text_does_not_become_markup_and_the_page_loads_nothing() -> None:
         assert 'lang="ja"' in side_by_side_html(found)
 
 
+@pytest.mark.slow
 def test_the_comparison_is_translated_completely() -> None:
     studies = list(whole_studies())
     allowed = NAMES | UNITS | MARK_UP | slugs() | {"A", "B", "zonky", "gcc", "server", "work_mem"}

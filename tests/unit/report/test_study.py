@@ -229,6 +229,7 @@ def test_the_table_of_trials_has_a_row_per_trial_with_the_message_of_failed_ones
     assert all(row["failed_words"] and row["tps"] is None for row in failed)
 
 
+@pytest.mark.slow
 def test_arrow_tables_have_the_same_values_with_types() -> None:
     rows = rows_of(verdict_table(whole()))
     table = arrow_table(verdict_table(whole()))
@@ -238,6 +239,7 @@ def test_arrow_tables_have_the_same_values_with_types() -> None:
     assert parquet_bytes(verdict_table(whole()))[:4] == b"PAR1"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", [verdict_table, trial_table])
 def test_types_of_columns_do_not_depend_on_the_measurements(made: Callable[[StudyAnswer], TidyTable]) -> None:
     cases = ("faster", "invalid", "interrupted", "too_few", "tail_latency", "operation", "steps")

@@ -206,6 +206,7 @@ def test_texts_in_a_picture_are_escaped() -> None:
         assert set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789._-")
 
 
+@pytest.mark.slow
 def test_every_chart_of_a_study_becomes_a_picture() -> None:
     assert set(drawn(study_answer([answer(steady(1.1))]))) == {"forest-tps", "trials-1-workload_w1_load_c4"}
     assert drawn(study_answer([])) == {}

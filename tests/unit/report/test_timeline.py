@@ -3,6 +3,8 @@
 import io
 from dataclasses import replace
 
+import pytest
+
 from pgversus.answers.answer import StudyAnswer
 from pgversus.answers.plans import compared
 from pgversus.answers.timeline import plan_steps
@@ -56,6 +58,7 @@ def test_plans_are_compared_with_the_version_before() -> None:
     assert "i" in note
 
 
+@pytest.mark.slow
 def test_every_report_has_the_timeline() -> None:
     study = timeline(SEQUENTIAL, SEQUENTIAL, INDEXED)
     summary, full = (SafeConsole(file=io.StringIO(), width=200) for _ in range(2))

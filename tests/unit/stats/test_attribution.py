@@ -77,6 +77,7 @@ def test_too_few_blocks_give_no_attribution() -> None:
     assert attribution(analyzed([rate_block(1, 1.0, 1.0, 2.0)]), CLIENTS) is None
 
 
+@pytest.mark.slow
 def test_the_interval_of_the_share_covers_the_true_value() -> None:
     """Both ratios have 95 % coverage together; over the corners of both, the share has at least as much."""
     found = [parts(2.0, 2.1, 1.0, noise=0.05, seed=seed) for seed in range(400)]

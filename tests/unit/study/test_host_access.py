@@ -282,6 +282,7 @@ def test_the_list_has_one_line_per_kind_without_passwords() -> None:
     assert line.endswith("; and 3 more")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     [

@@ -34,6 +34,7 @@ def test_many_parentheses_are_reported_as_an_unknown_level() -> None:
             assert problem(f'{SHORT}[[exclude]]\nserver = "{text}"\n').slug == "study-unknown-level"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", ['server = "15"', 'nowhere = "1"', "", 'server = "17.8"'])
 def test_rows_without_effect_are_reported_up_to_a_limit(row: str) -> None:
     with processor_time(10):
@@ -65,6 +66,7 @@ def test_rows_with_too_many_sets_of_factors_are_rejected() -> None:
         assert "study-too-many-treatments" in {one.slug for one in problems(with_factors(factors) + rows)}
 
 
+@pytest.mark.slow
 def test_combinations_of_many_factors_are_counted_without_expansion() -> None:
     factors = "\n".join(f'"x.a{number}" = [1, 2]' for number in range(15_000))
     with processor_time(20):

@@ -62,6 +62,7 @@ def study_texts(draw: st.DrawFn) -> str:
     return "\n".join(lines) + "\n"
 
 
+@pytest.mark.slow
 @settings(max_examples=250, derandomize=True, deadline=None)
 @given(study_texts(), st.integers(0, 2**32))
 def test_every_arm_is_in_its_context_once_and_runs_once_per_round(text: str, seed: int) -> None:
@@ -90,6 +91,7 @@ def test_every_arm_is_in_its_context_once_and_runs_once_per_round(text: str, see
             assert sorted(order) == list(range(len(arms)))
 
 
+@pytest.mark.slow
 @settings(max_examples=100, derandomize=True, deadline=None)
 @given(study_texts())
 def test_most_generated_files_are_accepted_with_the_named_baseline(text: str) -> None:
@@ -123,6 +125,7 @@ def test_exclude_may_reduce_the_number_of_contenders() -> None:
     assert [len(context.comparison.arms) for context in study(text).contexts] == [31, 30]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [0, 60])
 def test_ten_thousand_combinations_are_fast_and_small(rows: int) -> None:
     levels = "\n".join(f"{name} = {list(range(10))}" for name in ("a", "b", "c"))
