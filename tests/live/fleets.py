@@ -61,6 +61,11 @@ class Fleet:
         program.send_signal(signal.SIGINT)
         program.wait(60)
 
+    def kill_scheduler(self) -> None:
+        program = self.programs.pop("scheduler")
+        program.kill()
+        program.wait(10)
+
     def log(self, name: str) -> Path:
         return self.driver.directory / f"{name}.log"
 

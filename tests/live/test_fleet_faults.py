@@ -1,4 +1,4 @@
-"""A fleet that loses a worker, its driver and a connection; its hosts have a network of their own."""
+"""A fleet that loses a worker, its scheduler, its driver and a connection; its hosts have a network of their own."""
 
 import json
 import os
@@ -87,7 +87,9 @@ def intervals(document: str) -> list[tuple[str, float, float]]:
 
 
 @pytest.mark.long
-def test_a_study_survives_losses_and_gives_the_verdicts_of_an_undisturbed_run(fleet: Fleet, network: Network) -> None:
+def test_a_study_survives_every_loss_and_gives_the_verdicts_of_an_undisturbed_run(
+    fleet: Fleet, network: Network
+) -> None:
     driver = fleet.run_driver()
     wait_for_blocks(fleet, 3)
 
@@ -96,12 +98,16 @@ def test_a_study_survives_losses_and_gives_the_verdicts_of_an_undisturbed_run(fl
     fleet.driver.wait_for(lambda: not psutil.pid_exists(server))
 
     wait_for_blocks(fleet, 8)
+    fleet.kill_scheduler()
+    fleet.start_scheduler()
+
+    wait_for_blocks(fleet, 13)
     driver.kill()
     driver.communicate(timeout=10)
     before = fleet.blocks()
     driver = fleet.run_driver()
 
-    wait_for_blocks(fleet, 12)
+    wait_for_blocks(fleet, 16)
     wait_for_trial(fleet, "db2")
     network.set_link("db2", "down")
     time.sleep(PARTITION_S)

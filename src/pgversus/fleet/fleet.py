@@ -4,6 +4,7 @@ Dask only carries a task to a host and its reply back: every attempt has its own
 and Dask never repeats a task that fails with its host.
 """
 
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from queue import SimpleQueue
@@ -20,6 +21,9 @@ from pgversus.fleet.messages import Reply, Task, decoded_reply, encoded
 _CLOSE_S = 10
 _FETCH_S = 60
 # For the reply of a task that has ended.
+_STUCK_S = 20.0
+# Dask's client connects again within 10 s of losing the scheduler, or closes. If an error ends its attempt, it stays
+# between the two for ever.
 
 
 class Fleet:
@@ -32,14 +36,16 @@ class Fleet:
         self._number = 0
         self._news: SimpleQueue[str] = SimpleQueue()
         self._client = self._connected()
+        self._last_running = time.monotonic()
 
     def hosts(self) -> dict[str, str]:
         """Return the name of each host that is there, with an identity that changes when its worker is restarted."""
-        if self._client.status == "closed":
+        if self._is_lost():
             self._reconnect()
         if self._client.status != "running":
             # Otherwise it would name the hosts that were there before.
             return {}
+        self._last_running = time.monotonic()
         workers: dict[str, Any] = self._client.scheduler_info(n_workers=-1).get("workers", {})
         # A restarted worker has another address.
         return {str(one["name"]): address for address, one in workers.items() if HOST in one.get("resources", {})}
@@ -65,6 +71,12 @@ class Fleet:
         """End the connection; hosts finish what they do, unheard."""
         with suppress(TimeoutError, OSError):
             self._client.close(timeout=_CLOSE_S)
+
+    def _is_lost(self) -> bool:
+        """Return whether the client will not connect again by itself."""
+        if self._client.status == "running":
+            return False
+        return self._client.status == "closed" or time.monotonic() - self._last_running > _STUCK_S
 
     def _reconnect(self) -> None:
         """Connect again if the scheduler is back."""
