@@ -71,7 +71,7 @@ def test_the_page_reloads_itself_until_the_study_ends(shown: Shown) -> None:
         shown.finish_block()
         assert '<meta http-equiv="refresh" content="5">' in shown.page
     assert 'http-equiv="refresh"' not in shown.page
-    assert "The study has ended" in shown.page
+    assert "The measurement has ended" in shown.page
     assert "undecided so far" not in shown.page
 
 
