@@ -25,6 +25,9 @@ _SHORTEST_S, _LONGEST_SLICE_S = 0.02, 0.1
 _SHORTEST_RUN_S, _SHORTEST_RUN_OF_CLIENTS_S = 0.1, 0.5
 # Windows of transactions are longer: new sessions are slow until their caches are filled and the kernel has placed
 # their processes. That is at most a tenth of such a window (docs/adr/0015-windows.md).
+_SLOW_S, _SHORTEST_OF_SLOW_S = 0.0025, 0.01
+# From this latency on, slices of one client are shorter: a switch costs more of each, but they are more precise
+# (docs/adr/0015-windows.md).
 _LATENCIES_PER_SLICE = 20
 # A transaction of several statements may be paused between two of them; it counts in the slice in which it ends.
 _TAILS_PER_SLICE = 4
@@ -147,7 +150,7 @@ def _slice_s(load: FirstLoad) -> float:
     elif load.clients > 1:
         needed_s = max(_SHORTEST_S, _LATENCIES_OF_CLIENTS * load.latency_s, _TAILS_OF_CLIENTS * load.latency_p99_s)
     elif load.latency_s < _ONE_EXECUTION_S:
-        needed_s = _SHORTEST_S
+        needed_s = _SHORTEST_S if load.latency_s < _SLOW_S else _SHORTEST_OF_SLOW_S
     else:
         needed_s = min(_IN_FLIGHT_S, _IN_FLIGHT_SHARE * load.latency_s)
     return math.ceil(1000 * needed_s) / 1000
