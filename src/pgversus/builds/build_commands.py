@@ -271,12 +271,13 @@ def compiler_version(options: BuildOptions, user: ServerUser) -> str:
 
     user: the user that builds.
     """
-    words = compiler_of(options).split()
-    if not _is_there(words[0], user):
+    name, *arguments = compiler_of(options).split()
+    program = _found(name, user)
+    if program is None:
         return compiler_of(options)
-    finished = run([*words, "--version"], user=user)
+    finished = run([program, *arguments, "--version"], user=user)
     lines = finished.stdout.splitlines()
-    return lines[0].strip() if finished.succeeded and lines else words[0]
+    return lines[0].strip() if finished.succeeded and lines else name
 
 
 def check_tools(
@@ -299,11 +300,12 @@ def check_tools(
     if manner.profile is BuildProfile.FULL:
         programs.append(_PKG_CONFIG)
         headers = (_C_LIBRARY, *(_OF_LIBRARIES[name] for name in _libraries(newest_major)))
-    missing = [need for need in dict.fromkeys(programs) if not _is_there(need.name, user)]
+    missing = [need for need in dict.fromkeys(programs) if _found(need.name, user) is None]
     # Headers belong to the host, so one compiler is enough to look for them.
-    compiler = next((name for name in map(compiler_of, distinct) if _is_there(name.split()[0], user)), None)
-    if compiler is not None:
-        missing += [need for need in headers if not _has_header(need.name, compiler, user)]
+    compilers = (compiler_of(one).split() for one in distinct)
+    found = next(([found, *rest] for name, *rest in compilers if (found := _found(name, user))), None)
+    if found is not None:
+        missing += [need for need in headers if not _has_header(need.name, found, user)]
     if missing:
         raise _missing(missing, distinct, user)
 
@@ -330,16 +332,17 @@ def _compiler_need(options: BuildOptions) -> _Need:
     return _Need(name=name, debian=name, fedora=name)
 
 
-def _is_there(program: str, user: ServerUser) -> bool:
+def _found(program: str, user: ServerUser) -> str | None:
+    """Return the path of a program that builds would run; None if there is none, or none that the user may run."""
     found = shutil.which(program, path=_PATH)
-    return found is not None and may_execute(user, Path(found).absolute())
+    return found if found is not None and may_execute(user, Path(found).absolute()) else None
 
 
-def _has_header(name: str, compiler: str, user: ServerUser) -> bool:
+def _has_header(name: str, compiler: Sequence[str], user: ServerUser) -> bool:
     """Return whether the compiler finds a header; for libxml2, also in its usual include directory."""
     path = Path(name)
     text = f"#include <{path if path.parts[0] != 'libxml2' else path.relative_to('libxml2')}>\n"
-    arguments = [*compiler.split(), "-I/usr/include/libxml2", "-E", "-x", "c", "-"]
+    arguments = [*compiler, "-I/usr/include/libxml2", "-E", "-x", "c", "-"]
     return run(["/bin/sh", "-c", 'printf "%s" "$0" | "$@"', text, *arguments], user=user).succeeded
 
 
