@@ -302,10 +302,10 @@ def check_tools(
         headers = (_C_LIBRARY, *(_OF_LIBRARIES[name] for name in _libraries(newest_major)))
     missing = [need for need in dict.fromkeys(programs) if _found(need.name, user) is None]
     # Headers belong to the host, so one compiler is enough to look for them.
-    compilers = (compiler_of(one).split() for one in distinct)
-    found = next(([found, *rest] for name, *rest in compilers if (found := _found(name, user))), None)
-    if found is not None:
-        missing += [need for need in headers if not _has_header(need.name, found, user)]
+    commands = [compiler_of(one).split() for one in distinct]
+    compiler = next(([path, *rest] for name, *rest in commands if (path := _found(name, user)) is not None), None)
+    if compiler is not None:
+        missing += [need for need in headers if not _has_header(need.name, compiler, user)]
     if missing:
         raise _missing(missing, distinct, user)
 
