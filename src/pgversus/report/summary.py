@@ -49,17 +49,16 @@ _PICTURE = """<svg viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/
 {styles}
 </style>
 <defs>
-<clipPath id="{unique_id}-clip-terminal"><rect width="{terminal_width}" height="{terminal_height}"/></clipPath>
 {lines}
 </defs>
 {chrome}
-<g transform="translate({terminal_x}, {terminal_y})" clip-path="url(#{unique_id}-clip-terminal)">
+<g transform="translate({terminal_x}, {terminal_y})">
 {backgrounds}
 <g class="{unique_id}-matrix">{matrix}</g>
 </g>
 </svg>
 """
-# The default template of rich loads its font from the web.
+# The default template of rich loads its font from the web, and clips the lower edge of the last line.
 _MOST_COUNTERS = 5
 _MOST_CAVEATS = 3
 _LINES_OF_WHY = 3
