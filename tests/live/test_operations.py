@@ -3,7 +3,12 @@
 import signal
 from typing import Any
 
-from tests.live.conftest import CommandLine, Ended, results_database
+import pytest
+
+from pgversus.engine.testbed import TrialFailedError
+from pgversus.study.workload import Operation
+from pgversus.workload.operation_run import verify
+from tests.live.conftest import CommandLine, Ended, own_server, results_database
 
 FILL = "CREATE TABLE t AS SELECT g AS id, 0 AS n FROM generate_series(1, 20000) AS g; CREATE INDEX ON t (id);\n"
 DIRTY = "UPDATE t SET n = n + 1 WHERE id % 100 < :dead;\n"
@@ -54,6 +59,14 @@ def test_a_failed_verify_query_fails_the_trial(command_line: CommandLine) -> Non
     assert ended.code == 4
     assert "verify query is not true: SELECT n_dead_tup = 0 FROM pg_stat_user_tables" in ended.stderr
     assert "(False,)" in ended.stderr
+
+
+def test_a_verify_query_has_a_time_limit() -> None:
+    operation = Operation(name="nothing", steps=(), verify=("SELECT pg_sleep(60) IS NOT NULL",))
+    with own_server("17.8") as server:
+        server.start()
+        with pytest.raises(TrialFailedError, match="canceling statement due to statement timeout"):
+            verify(operation, server.target, 0.2)
 
 
 def test_a_failing_operation_is_reported_with_the_servers_message(command_line: CommandLine) -> None:

@@ -126,7 +126,7 @@ class Repetitions:
         with LostTime(server.postmaster_pid) as time:
             done = run_operation(operation, server.target, environment, server.data_directory)
         after = read_after(server, counters)
-        verify(operation, server.target)
+        verify(operation, server.target, patience_s)
         seconds = sum(done.steps.values())
         counted = {
             **done.counters,

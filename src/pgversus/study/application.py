@@ -318,6 +318,6 @@ def _nothing_to_execute(obstacles: Sequence[str]) -> StudyError:
         where="--statements",
         found="; ".join(reasons) or "no statements",
         expected="at least one SELECT, INSERT, UPDATE, DELETE or MERGE whose values are known",
-        to_do="add a log with durations and parameters (log_min_duration_statement), or a directory of .sql files: "
+        to_do="add a log with durations and parameters (log_min_duration_statement), or .sql files: "
         "pgversus statements FILE shows what is known",
     )

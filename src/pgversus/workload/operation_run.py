@@ -217,9 +217,10 @@ def run_operation(
     )
 
 
-def verify(operation: Operation, target: Target) -> None:
-    """Raise TrialFailedError unless every verify query of the operation returns only true."""
+def verify(operation: Operation, target: Target, patience_s: float) -> None:
+    """Raise TrialFailedError unless every verify query of the operation returns only true within patience_s."""
     with connect(target, as_the_load=True) as connection:
+        catalog.end_statements_after(connection, patience_s)
         for sql in operation.verify:
             try:
                 rows = catalog.rows_of(connection, sql)
