@@ -115,10 +115,13 @@ def uri_target(uri: str, settings: Sequence[Setting], *, uses_environment: bool 
 def uri_label(uri: str) -> str:
     """Return the label of a URI for display and storage: host, port and database, without user and password.
 
+    A URI without a host is labeled by its service, which names an entry of pg_service.conf.
+
     StudyError if the URI is invalid or holds a secret that would be visible.
     """
     parameters = _parameters(uri)
-    host = str(parameters.get("host") or parameters.get("hostaddr") or "local socket")
+    otherwise = f"service {parameters['service']}" if "service" in parameters else "local socket"
+    host = str(parameters.get("host") or parameters.get("hostaddr") or otherwise)
     port = f":{parameters['port']}" if "port" in parameters else ""
     return f"{host}{port}/{parameters.get('dbname', '')}".rstrip("/")
 

@@ -73,6 +73,8 @@ def test_a_password_is_passed_only_in_the_environment(uri: str) -> None:
         ("postgresql:///db?host=/run/postgresql", "/run/postgresql/db"),
         ("postgresql:///db?host=@abstract", "@abstract/db"),
         ("postgresql://", "local socket"),
+        ("postgresql:///?service=reports", "service reports"),
+        ("postgresql://h/db?service=reports", "h/db"),
     ],
 )
 def test_the_label_of_a_uri_is_its_address_and_database(uri: str, label: str) -> None:
