@@ -4,6 +4,7 @@ import json
 import os
 import sqlite3
 import stat
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -154,4 +155,5 @@ def test_an_existing_folder_keeps_its_mode(tmp_path: Path) -> None:
     kept(tmp_path).close()
     assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o755
     assert stat.S_IMODE((tmp_path / FILE_NAME).stat().st_mode) == 0o600
-    assert sqlite3.connect(tmp_path / FILE_NAME).execute("SELECT count(*) FROM context").fetchone() == (2,)
+    with closing(sqlite3.connect(tmp_path / FILE_NAME)) as database:
+        assert database.execute("SELECT count(*) FROM context").fetchone() == (2,)
