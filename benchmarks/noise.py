@@ -10,14 +10,11 @@ were fitted (docs/statistics.md, "The simulated hosts"). This measures nothing a
 
 import argparse
 import math
-import time
 
 import numpy as np
-import numpy.typing as npt
 
 from benchmarks.simulated_host import HOSTS, HostSpeed
-
-Floats = npt.NDArray[np.float64]
+from pgversus.host.noise import Floats, quad_ratios, record_loops, window_speeds
 
 WINDOWS_S = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 LOAD_S = 8.0
@@ -25,7 +22,6 @@ LOAD_S = 8.0
 FITTED_NEIGHBORS = (0.080, 0.086, 0.098, 0.112, 0.134, 0.162, 0.165, 0.205)
 FITTED_QUADS = (0.060, 0.067, 0.073, 0.078, 0.099, 0.130, 0.135, 0.196)
 """Standard deviations measured on two cores of a shared cloud guest (AMD EPYC), for each of WINDOWS_S."""
-_LOOP_S = 0.002
 _RECORD_S = 80.0
 _SIMULATED_RECORDS = 100
 
@@ -42,57 +38,14 @@ def main() -> None:
         _print_measured(arguments.seconds)
 
 
-def record_loops(seconds: float, loop_s: float = _LOOP_S) -> Floats:
-    """Run a loop of processor work for `seconds` and return the end time of each pass."""
-    size = _loop_size(loop_s)
-    clock = time.perf_counter
-    ends = [clock()]
-    last = ends[0] + seconds
-    while ends[-1] < last:
-        sum(range(size))
-        ends.append(clock())
-    return np.asarray(ends)
-
-
-def window_speeds(times: Floats, work: Floats, window_s: float) -> Floats:
-    """Return the mean speed in each window of a record.
-
-    times: increasing times in seconds. work: the work done up to each of them, in any unit. Work between two times is
-    spread evenly over the interval.
-    """
-    windows = int((times[-1] - times[0]) / window_s + 1e-9)
-    edges = times[0] + window_s * np.arange(windows + 1)
-    return np.asarray(np.diff(np.interp(edges, times, work)) / window_s)
-
-
 def neighbor_ratios(speeds: Floats) -> Floats:
     """Return the log ratio of each window to the one before it."""
     return np.diff(np.log(speeds))
 
 
-def quad_ratios(speeds: Floats) -> Floats:
-    """Return the log ratio B / A of each quad A B B A, at every position where a quad can begin."""
-    logs = np.log(speeds)
-    return (logs[1:-2] + logs[2:-1] - logs[:-3] - logs[3:]) / 2
-
-
 def error_after_load(quad: float, window_s: float) -> float:
     """Return the standard error of a mean of quads after LOAD_S of each arm. quad: standard deviation of one quad."""
     return quad / math.sqrt(LOAD_S / (2 * window_s))
-
-
-def _loop_size(loop_s: float) -> int:
-    """Return the size for which one pass takes about `loop_s` seconds, from the fastest of 20 passes."""
-    size = 1000
-    while True:
-        took = []
-        for _ in range(20):
-            began = time.perf_counter()
-            sum(range(size))
-            took.append(time.perf_counter() - began)
-        if min(took) > loop_s / 4:
-            return max(1, round(size * loop_s / min(took)))
-        size *= 2
 
 
 def _print_measured(seconds: float) -> None:

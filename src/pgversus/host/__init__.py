@@ -15,6 +15,7 @@ on_disk.py        names that appear when their content is on disk
 output_file.py    write a file named by the user
 full_disk.py      distinguish a full disk from other failures
 facts.py          processor, memory, kernel, file system, fonts
+noise.py          how steady the speed of a processor is
 counters.py       cumulative host counters: CPU, pressure, disk
 page_cache.py     evict files from the page cache, or read them in
 """

@@ -11,12 +11,10 @@ from benchmarks.noise import (
     FITTED_QUADS,
     WINDOWS_S,
     neighbor_ratios,
-    quad_ratios,
-    record_loops,
-    window_speeds,
 )
 from benchmarks.simulated_host import CONNECT_S, HOSTS, PAUSE_SHARE, START_S, HostSpeed
 from benchmarks.simulated_study import DESIGNS, Outcome, simulate
+from pgversus.host.noise import quad_ratios, record_loops, window_speeds
 from pgversus.stats.confidence import Verdict
 from pgversus.study.design import WindowKind
 
