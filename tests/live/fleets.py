@@ -22,6 +22,7 @@ class Fleet:
     driver: CommandLine
     hosts: Mapping[str, CommandLine]
     listens_on: str = "127.0.0.1"
+    worker_options: tuple[str, ...] = ()
     address: str = ""
     programs: dict[str, subprocess.Popen[str]] = field(default_factory=dict)
 
@@ -45,7 +46,7 @@ class Fleet:
 
     def start_worker(self, name: str) -> None:
         named = ("--scheduler", self.address, "--name", name)
-        self.start(name, self.hosts[name], "fleet", "worker", *named, *self.certificates(name))
+        self.start(name, self.hosts[name], "fleet", "worker", *named, *self.certificates(name), *self.worker_options)
 
     def start(self, name: str, line: CommandLine, *arguments: str) -> None:
         """Start a program of the fleet."""
@@ -90,11 +91,15 @@ class Fleet:
 
 @contextmanager
 def started_fleet(
-    driver: CommandLine, hosts: Mapping[str, CommandLine], study: str, listens_on: str = "127.0.0.1"
+    driver: CommandLine,
+    hosts: Mapping[str, CommandLine],
+    study: str,
+    listens_on: str = "127.0.0.1",
+    worker_options: tuple[str, ...] = (),
 ) -> Iterator[Fleet]:
     """A fleet whose workers have been started; at the end nothing of it is left."""
     driver.write("study.toml", study)
-    fleet = Fleet(driver, hosts, listens_on)
+    fleet = Fleet(driver, hosts, listens_on, worker_options)
     made = driver.run("fleet", "certificates", "fleet", "scheduler", "driver", *hosts)
     assert made.code == 0, made.stderr
     try:

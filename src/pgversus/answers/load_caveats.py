@@ -152,7 +152,10 @@ def _client_bound(one: ArmMeasurement) -> Iterator[Caveat]:
     if not arm.workload.runs_pgbench:
         # An operation includes the work of its client.
         return
-    share = _share(one, one.counters.total("client_cpu_s"), arm.workload.threads)
+    # Every host has its own threads, but none has more than clients.
+    hosts = np.nan_to_num(one.counters.column("load_hosts"), nan=1.0).max(initial=1.0)
+    threads = min(arm.workload.threads * int(hosts), arm.workload.clients)
+    share = _share(one, one.counters.total("client_cpu_s"), threads)
     if share > _CLIENT_BOUND:
         yield about("client-bound", arm, share=share)
 

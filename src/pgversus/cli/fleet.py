@@ -11,6 +11,7 @@ import click
 
 from pgversus.cli.output import write_error, write_out
 from pgversus.errors import HostError, StudyError
+from pgversus.text.units import parse_noise
 
 if TYPE_CHECKING:
     from pgversus.lab.run import OpenStudy
@@ -26,6 +27,7 @@ _OF_ONE_HOST = {
     "dry_run": "--dry-run",
     "ask_servers": "--ask-servers",
 }
+_OF_A_FLEET = {"certificates": "--certificates", "max_noise": "--max-noise"}
 
 
 @click.group(short_help="Measure a study on several hosts.")
@@ -108,6 +110,7 @@ def open_on_fleet(options: Mapping[str, Any]) -> "OpenStudy":
         certificates=folder,
         sample_plans=options["sample_plans"],
         check_rows=options["check_rows"],
+        most_noise=None if options["max_noise"] is None else parse_noise(options["max_noise"], "--max-noise"),
     )
     return partial(open_fleet_study, options=chosen)
 
@@ -124,11 +127,12 @@ def check_fleet_options(options: Mapping[str, Any]) -> None:
             expected="options of the study and of its answer",
             to_do="omit it; to choose the user of the servers, start each worker with --run-as",
         )
-    if options["certificates"] and not options["fleet"]:
+    alone = next((flag for name, flag in _OF_A_FLEET.items() if options[name] is not None), None)
+    if alone is not None and not options["fleet"]:
         raise StudyError(
-            "--certificates requires --fleet",
+            f"{alone} requires --fleet",
             slug="fleet-option",
-            where="--certificates",
+            where=alone,
             found="no --fleet",
             expected="the address of a scheduler",
             to_do="add --fleet ADDRESS",

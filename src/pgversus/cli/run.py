@@ -36,7 +36,7 @@ def complete_study(context: click.Context, parameter: click.Parameter, typed: st
 
 _GROUPS = {
     "Study": ("profile", "budget", "seed", "trust", "new", "results", "dry_run", "ask_servers"),
-    "Fleet": ("fleet", "certificates"),
+    "Fleet": ("fleet", "certificates", "max_noise"),
     "Progress": ("live_page",),
     **ANSWER_GROUP,
     **PROGRAMS_GROUP,
@@ -63,9 +63,17 @@ _GROUPS = {
     "--results", type=click.Path(), metavar="DIR", help="Results folder.  [default: pgversus-results/STUDY-PROFILE]"
 )
 @click.option(
-    "--fleet", metavar="ADDRESS", help="Measure on the hosts of a fleet with this scheduler; see pgversus fleet."
+    "--fleet",
+    metavar="ADDRESS",
+    help="Measure on the hosts of a fleet with this scheduler; see pgversus fleet. If the study compares external "
+    "servers, all hosts send load to them at once.",
 )
 @click.option("--certificates", type=click.Path(), metavar="DIR", help="Folder with the certificates of this host.")
+@click.option(
+    "--max-noise",
+    metavar="PERCENT",
+    help="Exclude hosts of the fleet on which ratios of identical windows of 50 ms vary by more than this.",
+)
 @click.option(
     "--live-page",
     type=click.Path(),

@@ -5,8 +5,9 @@ and Dask never repeats a task that fails with its host.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any
 
@@ -24,6 +25,16 @@ _FETCH_S = 60
 _STUCK_S = 20.0
 # Dask's client connects again within 10 s of losing the scheduler, or closes. If an error ends its attempt, it stays
 # between the two for ever.
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """The time of day of a host, compared with that of this host."""
+
+    ahead_s: float
+    """Its time minus ours."""
+    error_s: float
+    """The largest possible error of this difference."""
 
 
 class Fleet:
@@ -61,6 +72,21 @@ class Fleet:
             pure=False,
             retries=0,
         )
+
+    def clocks(self, addresses: Sequence[str], readings: int) -> Mapping[str, Clock]:
+        """Return the clock of each host by its identity, without hosts that were lost.
+
+        readings: of which the fastest counts. The host read its clock somewhere between our question and its answer.
+        """
+        clocks: dict[str, Clock] = {}
+        for _ in range(readings):
+            asked_s = time.time()
+            found: Mapping[str, float] = self._client.run(time.time, workers=list(addresses), on_error="ignore")
+            error_s = (time.time() - asked_s) / 2
+            for address, time_s in found.items():
+                if address not in clocks or error_s < clocks[address].error_s:
+                    clocks[address] = Clock(time_s - asked_s - error_s, error_s)
+        return clocks
 
     def say_news(self) -> None:
         """Say what hosts have said since the last time."""

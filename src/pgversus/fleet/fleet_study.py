@@ -2,7 +2,7 @@
 
 import hashlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,12 +18,19 @@ from pgversus.errors import HostError, PgversusError, StudyError
 from pgversus.fleet.connection import configure, security_of
 from pgversus.fleet.fleet import Fleet, no_hosts, reply_of
 from pgversus.fleet.fleet_hosts import FleetHosts
-from pgversus.fleet.messages import Begin, Close, Failed, Open, Opened, versions_here
+from pgversus.fleet.load_fleet import FleetLoadHosts, hosts_for_load
+from pgversus.fleet.messages import Begin, Close, Failed, Open, Opened, OpenLoad, versions_here
 from pgversus.fleet.setup_files import texts_of
-from pgversus.lab.study_host import ExternalData, Ledger, Measuring
+from pgversus.host.identity import server_user
+from pgversus.lab.load_hosts import divided
+from pgversus.lab.resume_checks import client_facts
+from pgversus.lab.study_host import ExternalData, HostOptions, Ledger, MeasurableStudy, Measuring, open_study_host
+from pgversus.postgres.client import fixed_client
 from pgversus.postgres.labels import label_of_running
+from pgversus.postgres.session import uri_target
 from pgversus.study.servers import RunningServer
 from pgversus.study.study import Study
+from pgversus.study.workload import loads_of
 
 _CONNECT_S = 20
 _FIRST_HOST_S = 60.0
@@ -43,6 +50,8 @@ class FleetOptions:
     certificates: Path | None
     sample_plans: bool
     check_rows: bool
+    most_noise: float | None = None
+    """The most that the speed of a host may vary, as in host/noise.py; None if it does not matter."""
 
 
 class FleetStudy:
@@ -91,12 +100,45 @@ class FleetStudy:
 @contextmanager
 def open_fleet_study(
     study: Study, progress: Progress, before: Mapping[str, Any] | None, results: Path, *, options: FleetOptions
-) -> Iterator[FleetStudy]:
-    """Open a study on the first host of a fleet that can measure it.
+) -> Iterator[MeasurableStudy]:
+    """Open a study on a fleet: on the first host that can measure it or, with external servers, on this host.
 
-    before: facts of the results in the folder `results`. PgversusError of any kind if no host can measure the study.
+    In the second case all hosts of the fleet send the load. before: facts of the results in the folder `results`.
+    PgversusError of any kind if no host can measure the study.
     """
-    _check_servers(study)
+    external = [one for one in study.servers if isinstance(one, RunningServer)]
+    if not external:
+        with _open_on_hosts(study, progress, before, results, options) as opened:
+            yield opened
+        return
+    _check_external(study, external)
+    configure()
+    with closing(_connected(options, progress)) as fleet:
+        user = server_user()
+        client = fixed_client(user)
+        names = hosts_for_load(fleet, None if before is None else before.get("load_hosts"))
+        opening = OpenLoad(run=_run_name(results), versions=versions_here(), study=study, client=client_facts(client))
+        for workload in loads_of({arm.workload for context in study.contexts for arm in context.comparison.arms}):
+            divided(workload, len(names))
+        load_hosts = FleetLoadHosts(fleet, opening, names, progress)
+        chosen = HostOptions(
+            user=user,
+            client=client,
+            sample_plans=options.sample_plans,
+            check_rows=options.check_rows,
+            load_hosts=load_hosts,
+        )
+        with closing(load_hosts):
+            load_hosts.open()
+            progress.say(f"the load comes from {', '.join(load_hosts.names)}")
+            with open_study_host(study, progress, before, results, options=chosen) as host:
+                yield host
+
+
+@contextmanager
+def _open_on_hosts(
+    study: Study, progress: Progress, before: Mapping[str, Any] | None, results: Path, options: FleetOptions
+) -> Iterator[FleetStudy]:
     files = texts_of(study)
     configure()
     with closing(_connected(options, progress)) as fleet:
@@ -108,6 +150,7 @@ def open_fleet_study(
             before=before,
             sample_plans=options.sample_plans,
             check_rows=options.check_rows,
+            most_noise=options.most_noise,
         )
         name, identity, opened = _opened_first(fleet, opening, progress)
         opening = replace(opening, study=opened.study, before=opened.facts)
@@ -183,14 +226,24 @@ def _reply_to(fleet: Fleet, task: Open, host: str, identity: str) -> Opened | Fa
     return reply
 
 
-def _check_servers(study: Study) -> None:
-    external = next((one for one in study.servers if isinstance(one, RunningServer)), None)
-    if external is not None:
+def _check_external(study: Study, external: Sequence[RunningServer]) -> None:
+    """Raise StudyError if only some servers are external, or a URI has a password."""
+    if len(external) < len(study.servers):
         raise StudyError(
-            "a fleet measures only servers that its hosts start themselves",
+            "a fleet cannot compare an external server with one that its hosts start themselves",
             slug="fleet-external-server",
-            where=label_of_running(external),
+            where=label_of_running(external[0]),
             found="an external server",
-            expected="versions, builds or bin directories",
+            expected="external servers only, or none",
             to_do="run this study without --fleet",
         )
+    for server in external:
+        if uri_target(server.uri, ()).password is not None:
+            raise StudyError(
+                "the password in a URI is not sent to the hosts of a fleet",
+                slug="fleet-password",
+                where=label_of_running(server),
+                found="a URI with a password",
+                expected="a URI without one",
+                to_do="store the password in ~/.pgpass on every host and on the driver, and omit it from the URI",
+            )

@@ -18,25 +18,31 @@ from pgversus.engine.block_runner import run_start
 from pgversus.engine.hosts import prepare_together
 from pgversus.engine.progress import Progress
 from pgversus.errors import HostError, PgversusError, StudyError
+from pgversus.fleet.load_work import LoadWork
 from pgversus.fleet.messages import (
     Begin,
     Close,
     Done,
     Failed,
+    LoadOpened,
     Measure,
     NotOpen,
     Open,
     Opened,
+    OpenLoad,
     Prepare,
     Reply,
+    SendLoad,
     Task,
+    Versions,
     decoded_task,
     encoded,
     versions_here,
 )
 from pgversus.fleet.setup_files import with_texts, without_texts
 from pgversus.host.directories import open_cache
-from pgversus.host.identity import server_user
+from pgversus.host.identity import ServerUser, server_user
+from pgversus.host.noise import speed_noise
 from pgversus.host.permissions import private_lock
 from pgversus.lab.study_host import ExternalData, HostOptions, Measuring, StudyHost, open_study_host
 from pgversus.postgres.client import fixed_client
@@ -44,6 +50,7 @@ from pgversus.records.plans import CapturedStatement
 from pgversus.study.host_access import host_access_of
 from pgversus.study.study import Study
 from pgversus.text.redaction import message_without_secrets
+from pgversus.text.units import percent
 
 if TYPE_CHECKING:
     from pgversus.engine.events import Event
@@ -78,6 +85,7 @@ class HostWork:
         self._of_study = ExitStack()
         self._run = ""
         self._host: StudyHost | None = None
+        self._load: LoadWork | None = None
         self._number = 0
         self._testbed: PostgresTestbed | None = None
         self._part: frozenset[int] = frozenset()
@@ -108,24 +116,47 @@ class HostWork:
                 return self._prepare(task)
             case Measure():
                 return self._measure(task)
+            case OpenLoad() | SendLoad():
+                return self._reply_to_load(task)
             case Close():
                 return self._close(task)
+
+    def _reply_to_load(self, task: OpenLoad | SendLoad) -> Reply:
+        if isinstance(task, OpenLoad):
+            return self._open_load(task)
+        return NotOpen() if self._load is None or task.run != self._run else self._load.send(task)
 
     def close(self) -> None:
         """Stop all servers and remove their data."""
         self._of_study.close()
         self._of_run.close()
-        self._run, self._host, self._testbed = "", None, None
+        self._run, self._host, self._load, self._testbed = "", None, None, None
 
-    def _open(self, task: Open) -> Reply:
-        if self._run and task.run != self._run and time.monotonic() - self._used < _ABANDONED_S:
+    def _begin_run(self, run: str, versions: Versions, study: Study) -> ServerUser:
+        """End an earlier run and return the user for a new one; PgversusError if this host may not take part."""
+        if self._run and run != self._run and time.monotonic() - self._used < _ABANDONED_S:
             raise _busy(self._run)
         self.close()
-        _check_versions(task)
-        study = self._with_files(task.study, task.files)
+        _check_versions(versions)
         if not self._options.trust:
             _check_access(study)
-        user = server_user(self._options.run_as)
+        return server_user(self._options.run_as)
+
+    def _open_load(self, task: OpenLoad) -> Reply:
+        user = self._begin_run(task.run, task.versions, task.study)
+        with ExitStack() as stack:
+            _lock_host(stack)
+            load = LoadWork(user, stack)
+            load.check_client(task.client)
+            self._run, self._load = task.run, load
+            self._of_run = stack.pop_all()
+        return LoadOpened()
+
+    def _open(self, task: Open) -> Reply:
+        study = self._with_files(task.study, task.files)
+        user = self._begin_run(task.run, task.versions, study)
+        if task.most_noise is not None:
+            _check_noise(task.most_noise)
         options = HostOptions(
             user=user, client=fixed_client(user), sample_plans=task.sample_plans, check_rows=task.check_rows
         )
@@ -252,16 +283,29 @@ def _unexpected(error: Exception) -> HostError:
     )
 
 
-def _check_versions(task: Open) -> None:
+def _check_versions(versions: Versions) -> None:
     here = versions_here()
-    if task.versions != here:
+    if versions != here:
         raise HostError(
             "the driver and this host run different versions",
             slug="fleet-versions",
             where="pgversus fleet worker",
             found=str(here),
-            expected=str(task.versions),
+            expected=str(versions),
             to_do="install the same versions of pgversus, Python and distributed on both",
+        )
+
+
+def _check_noise(most: float) -> None:
+    found = speed_noise()
+    if found > most:
+        raise HostError(
+            "the speed of this host varies too much",
+            slug="fleet-noisy-host",
+            where="pgversus fleet worker",
+            found=f"ratios of identical windows of 50 ms vary by {percent(found)} (standard deviation)",
+            expected=f"at most {percent(most)} (--max-noise)",
+            to_do="stop other programs on this host and start its worker again, or allow more noise",
         )
 
 

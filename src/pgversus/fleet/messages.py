@@ -13,7 +13,10 @@ from pgversus.engine.testbed import BlockOrder
 from pgversus.errors import PgversusError
 from pgversus.lab.study_host import Capture
 from pgversus.records.plans import CapturedStatement
+from pgversus.study.settings import Setting
 from pgversus.study.study import Context, Study
+from pgversus.study.workload import PgbenchWorkload
+from pgversus.workload.aligned_run import AlignedWindow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +47,8 @@ class Open:
     """The texts of its setup files, by path."""
     before: Mapping[str, Any] | None
     """Facts that must be the same on this host: of the earlier results, or of the first host; None for a new study."""
+    most_noise: float | None = None
+    """The most that the speed of this host may vary, as in host/noise.py; None if it does not matter."""
     sample_plans: bool
     check_rows: bool
 
@@ -99,7 +104,50 @@ class Close:
     run: str
 
 
-Task = Open | Begin | Prepare | Measure | Close
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenLoad:
+    """Get ready to send load to the external servers of a study."""
+
+    run: str
+    versions: Versions
+    study: Study
+    client: Mapping[str, Any]
+    """The properties of the driver's pgbench, which must be the same."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadOpened:
+    """A host is ready to send load."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendLoad:
+    """Send load to an external server now, until the end of a window."""
+
+    run: str
+    workload: PgbenchWorkload
+    """The part of this host."""
+    uri: str
+    """Without a password: each host has its own."""
+    settings: tuple[Setting, ...]
+    seed: int
+    begin_s: float
+    """The begin of the window, in seconds since 1970 by the clock of this host."""
+    end_s: float
+    connect_allowance_s: int
+    longest_s: float
+    """As in PgbenchLoad."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """A host has sent its load, or its load has failed."""
+
+    found: AlignedWindow | None = None
+    failure: str = ""
+
+
+Task = Open | Begin | Prepare | Measure | OpenLoad | SendLoad | Close
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +171,7 @@ class Failed:
     """The events before the error."""
 
 
-Reply = Opened | Done | NotOpen | Failed
+Reply = Opened | Done | LoadOpened | Sent | NotOpen | Failed
 
 
 def encoded(message: Task | Reply) -> bytes:

@@ -17,6 +17,7 @@ arm_servers.py         managed and external servers, started and stopped togethe
 failures.py            the cause of a failure: a trial, a server, or the host
 readings.py            counters before and after a measurement
 runner.py              how a workload is measured, and the results of its first run
+load_hosts.py          windows of load that several hosts send at once
 load_runner.py         contexts measured by pgbench: the first load, then windows
 pilot.py               the first load of every arm, whose numbers are discarded
 load_windows.py        windows that are runs of pgbench, warm or cold

@@ -9,6 +9,7 @@ from pgversus.host.pausable import can_pause
 from pgversus.host.processors import Processors, split_processors
 from pgversus.lab.acting_settings import Settings, check_settings_in_scripts, session_settings
 from pgversus.lab.arm_servers import ArmServer, ServerSet
+from pgversus.lab.load_hosts import JointTrialRunner, LoadHosts
 from pgversus.lab.load_windows import ColdTrialRunner, TransactionRunner, WarmTrialRunner
 from pgversus.lab.pilot import PilotResult, run_pilot
 from pgversus.lab.runner import FirstRun
@@ -44,16 +45,19 @@ class LoadRunner:
         *,
         contexts: int,
         explain: ExplainArms | None,
+        load_hosts: LoadHosts | None = None,
     ) -> None:
         """loads: one for each arm. contexts: number of contexts of the study, which share its budget.
 
         explain: captures plans on the running servers; None to skip this.
+        load_hosts: hosts that send the load after its first run; None if this host sends it.
         """
         self._comparison = comparison
         self._servers = servers
         self._loads = loads
         self._contexts = contexts
         self._explain = explain
+        self._load_hosts = load_hosts
 
     def try_out(self) -> FirstRun:
         """Run a first load on every arm while all servers run; then capture the plans, with the data in memory.
@@ -93,6 +97,7 @@ class LoadRunner:
             may_pause=self._may_pause(settings),
             is_one_statement=all(load.workload.is_one_statement for load in self._loads),
             replies_wait=pilot.replies_wait,
+            is_joint=self._load_hosts is not None,
         )
         design = fit_windows(comparison.design, first, arms=len(comparison.arms), contexts=self._contexts)
         processors = self._processors(comparison.design)
@@ -145,6 +150,8 @@ class LoadRunner:
             )
             for load in self._loads
         )
+        if self._load_hosts is not None:
+            return JointTrialRunner(self._servers, loads, preparation, self._load_hosts)
         is_cold = self._comparison.cache is CacheState.COLD
         kind = ColdTrialRunner if is_cold else _RUNNERS[preparation.design.window_kind]
         return kind(self._servers, loads, preparation)

@@ -19,6 +19,7 @@ from pgversus.host.identity import ServerUser
 from pgversus.host.run_directory import RunDirectory, run_directory
 from pgversus.lab.arm_servers import common_settings
 from pgversus.lab.failures import failures_of_the_host
+from pgversus.lab.load_hosts import LoadHosts
 from pgversus.lab.resume_checks import as_measured_before, compilers_before
 from pgversus.lab.server_settings import Ask, ask_of, with_possible_settings
 from pgversus.postgres.client import Client
@@ -82,6 +83,8 @@ class StudyResources:
     differ from the loaded data and from each other."""
     kept_logs: Path | None = None
     """Directory for transaction logs; None to discard them."""
+    load_hosts: LoadHosts | None = None
+    """Hosts that send the load; None if this host sends it."""
     progress: Progress
 
 

@@ -17,6 +17,7 @@ from pgversus.host.directories import open_cache
 from pgversus.host.facts import host_facts
 from pgversus.host.identity import ServerUser
 from pgversus.lab.chosen_values import with_chosen_values
+from pgversus.lab.load_hosts import LoadHosts
 from pgversus.lab.load_runner import ExplainArms
 from pgversus.lab.plan_capture import Explainer, capture_or_reason, explained_counterfactual
 from pgversus.lab.resources import RunResources, StudyResources, open_resources
@@ -110,6 +111,8 @@ class HostOptions:
     """Whether to run the load again with auto_explain, to check that its plans are the captured ones."""
     check_rows: bool = False
     """Whether to compare the rows that statements return on each arm before measuring."""
+    load_hosts: LoadHosts | None = None
+    """Hosts that send the load to external servers; None if this host sends it."""
 
 
 class StudyHost:
@@ -145,6 +148,7 @@ class StudyHost:
             snapshots=self._snapshots,
             changed_servers=external.changed,
             kept_logs=measuring.kept_logs,
+            load_hosts=self._options.load_hosts,
             progress=self._progress,
         )
         return PostgresTestbed(measuring.study, shared, stack, self._explain(measuring))
@@ -195,7 +199,9 @@ def open_study_host(
     with open_resources(study, options.user, progress, before) as resources:
         study, snapshots = with_chosen_values(resources, options.client, progress, is_new=before is None)
         _say_if_busy(other_load.share_since(), progress)
-        facts = {"host": host, "client": client, "builds": build_facts(resources.builds)}
+        facts: dict[str, Any] = {"host": host, "client": client, "builds": build_facts(resources.builds)}
+        if options.load_hosts is not None:
+            facts["load_hosts"] = list(options.load_hosts.names)
         yield StudyHost(study, resources, snapshots, facts, options, progress)
 
 

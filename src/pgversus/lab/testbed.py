@@ -90,7 +90,7 @@ class PostgresTestbed:
 
     def _prepare(self, context: Context, known: Preparation | None) -> Preparation:
         arms = context.comparison.arms
-        check_context(context)
+        check_context(context, is_joint=self._shared.load_hosts is not None)
         snapshots, servers = self._loaded(context)
         self._forget_other_copies(servers)
         workload_runner = self._workload_runner(context, servers)
@@ -200,6 +200,7 @@ class PostgresTestbed:
                 [self._load_of(load, patience_s) for load in loads_of(workloads)],
                 contexts=contexts,
                 explain=self._explain,
+                load_hosts=self._shared.load_hosts,
             )
         repetitions = Repetitions(
             operations_of(workloads),
@@ -290,14 +291,17 @@ def _server_key(context: Context) -> tuple[_ArmKey, ...]:
     return tuple((arm.server, arm.dataset, arm.settings, arm.workload.runs_once) for arm in arms)
 
 
-def check_context(context: Context) -> None:
-    """Raise StudyError or HostError if a context can be refused before anything is fetched or started for it."""
+def check_context(context: Context, *, is_joint: bool = False) -> None:
+    """Raise StudyError or HostError if a context can be refused before anything is fetched or started for it.
+
+    is_joint: whether several hosts send its load at once.
+    """
     _check_external_servers(context)
     comparison = context.comparison
     if not comparison.workload.runs_once:
         split_processors(comparison.design.pin)
         is_cold = comparison.cache is CacheState.COLD
-        check_windows(comparison.design, rate=comparison.workload.rate, is_cold=is_cold)
+        check_windows(comparison.design, rate=comparison.workload.rate, is_cold=is_cold, is_joint=is_joint)
 
 
 def _check_external_servers(context: Context) -> None:

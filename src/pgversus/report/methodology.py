@@ -125,6 +125,7 @@ def comparison_lines(answer: Answer) -> list[str]:
         ),
         *_own_blocks([answer], _OWN_BLOCKS),
         *_processors([answer]),
+        *_load_hosts([answer]),
         *_noise(answer),
         *_measuring([answer]),
         *_repeated([answer]),
@@ -154,6 +155,7 @@ def study_lines(answer: StudyAnswer) -> list[str]:
         listed([blocks, *_restarts(answers), margin]),
         *_own_blocks(answers, _OWN_BLOCKS_OF_STUDY),
         *_processors(answers),
+        *_load_hosts(answers),
         *_measuring(answers),
         *_repeated(answers),
     ]
@@ -298,6 +300,19 @@ def _processors(answers: Sequence[Answer]) -> Iterator[str]:
                 clients=", ".join(map(str, clients)),
                 servers=", ".join(map(str, servers)),
             )
+
+
+def _load_hosts(answers: Sequence[Answer]) -> Iterator[str]:
+    """Yield the number of hosts that sent load together, if any, and how well their clocks agreed."""
+    counters = [trial.counters for one in answers for block in one.blocks for trial in block.trials.values()]
+    hosts = [int(one["load_hosts"]) for one in counters if "load_hosts" in one]
+    errors = [one["load_clock_error_s"] for one in counters if "load_clock_error_s" in one]
+    if hosts and errors:
+        yield _(
+            "the load came from {hosts} at once, whose clocks agree with that of this host within {error}",
+            hosts=ngettext("{number} host", "{number} hosts", max(hosts)),
+            error=latency(max(errors)),
+        )
 
 
 def _noise(answer: Answer) -> Iterator[str]:

@@ -135,6 +135,10 @@ _PROCESSES = {
     "server_cpu_system_s": _of_load(N_("server system CPU time"), "system CPU time of the server's processes"),
     "client_cpu_s": _of_load(N_("pgbench CPU time"), "user and system CPU time of the client (pgbench)"),
     "client_cpu_user_s": _of_load(N_("pgbench user CPU time"), "user CPU time of the client (pgbench)"),
+    "load_hosts": _uncompared(N_("hosts that send load"), "hosts that sent the load at once"),
+    "load_clock_error_s": _uncompared(
+        N_("clock error of hosts that send load"), "largest possible difference between their clocks and the driver's"
+    ),
     "server_memory_peak_bytes": _uncompared(
         N_("peak server memory"), "peak memory of all processes of the server together"
     ),

@@ -14,6 +14,8 @@ FEW_CLIENTS = 8
 _ROUNDS = 8
 _COLD_ROUNDS = 4
 # The best number is sqrt(10 * overhead / pair) (docs/statistics.md, "Rounds per block"); a cold window needs a restart.
+_JOINT_S, _JOINT_ROUNDS = 4.0, 4
+# Every window of several hosts needs a run of pgbench that begins a second earlier on each of them.
 _TRANSACTIONS_UNDER_RATE = 10
 _SPARE = 1.5
 # Margin on the transactions that a percentile needs, since blocks differ.
@@ -83,6 +85,8 @@ class FirstLoad:
     active."""
     replies_wait: bool = False
     """Whether a server waits for its client to read a reply, and so cannot finish while the client is paused."""
+    is_joint: bool = False
+    """Whether several hosts send it at once: their clocks agree to milliseconds only."""
 
 
 def least_window_s(rate: float | None) -> float:
@@ -102,7 +106,8 @@ def fit_windows(design: Design, load: FirstLoad, *, arms: int, contexts: int) ->
     """
     if load.is_cold:
         return _cold(design, load)
-    if load.rate is not None or _asks_for_seconds(design) or (load.writes and not design.window_is_given):
+    needs_seconds = load.rate is not None or load.is_joint
+    if needs_seconds or _asks_for_seconds(design) or (load.writes and not design.window_is_given):
         return _long(design, load, arms=arms, contexts=contexts)
     if design.window_transactions is not None:
         return _transactions(design, load, design.window_transactions, contexts)
@@ -233,11 +238,13 @@ def _long(design: Design, load: FirstLoad, *, arms: int, contexts: int) -> Desig
     interval needs per block.
     """
     least_s = least_window_s(load.rate)
-    usual_s = 1.0 if load.clients <= FEW_CLIENTS else 2.0
+    usual_s, most = (1.0 if load.clients <= FEW_CLIENTS else 2.0), _ROUNDS
+    if load.is_joint:
+        usual_s, most = _JOINT_S, _JOINT_ROUNDS
     slow_s = min(load.latency_s * _TRANSACTIONS_PER_CLIENT, _affordable_window_s(design, arms, contexts))
     needed_s = max(usual_s, least_s, float(math.ceil(load.latency_s)), float(math.ceil(slow_s)))
     window_s = design.window_s if design.window_is_given else needed_s
-    rounds = design.rounds if design.rounds_are_given else min(_rounds(usual_s * _ROUNDS / window_s), _ROUNDS)
+    rounds = design.rounds if design.rounds_are_given else min(_rounds(usual_s * most / window_s), most)
     if design.metric.quantile is not None and not design.window_is_given:
         tps = load.clients / max(load.latency_s, 1e-6) if load.rate is None else load.rate
         needed = _SPARE * transactions_for_quantile(design.metric.quantile)
@@ -260,20 +267,23 @@ def fit_operation(design: Design, *, slowest_s: float) -> Design:
     return replace(design, window_s=slowest_s, rounds=1, warm_up_s=0.0)
 
 
-def check_windows(design: Design, *, rate: float | None, is_cold: bool) -> None:
-    """Raise StudyError when the user's windows are too short for a rate or for a cold start."""
+def check_windows(design: Design, *, rate: float | None, is_cold: bool, is_joint: bool = False) -> None:
+    """Raise StudyError when the user's windows are too short for a rate, a cold start or the load of several hosts."""
     if not design.window_is_given:
         return
     least_s = least_window_s(rate)
-    if design.window_kind is not WindowKind.RUN and (is_cold or rate is not None):
-        reason = (
-            "with a cold cache, every window begins with a restart" if is_cold else "pgbench must first reach the rate"
-        )
+    if design.window_kind is not WindowKind.RUN and (is_cold or rate is not None or is_joint):
+        if is_cold:
+            reason, found = "with a cold cache, every window begins with a restart", 'cache = "cold"'
+        elif rate is not None:
+            reason, found = "pgbench must first reach the rate", f"a rate of {rate:g} transactions per second"
+        else:
+            reason, found = "the clocks of several hosts agree to milliseconds only", "the load of a fleet"
         raise StudyError(
             f"the windows are too short: {reason}",
             slug="study-short-window",
             where=_requested(design),
-            found='cache = "cold"' if is_cold else f"a rate of {rate:g} transactions per second",
+            found=found,
             expected="windows of whole seconds",
             to_do='use --window 1s, or window = "1s" in a study file; omit it to let pgversus choose the length',
         )

@@ -134,6 +134,11 @@ def parse_coverage(text: str, flag: str) -> float:
     return _parse_share(text, flag, "coverage", slug="study-bad-coverage")
 
 
+def parse_noise(text: str, flag: str) -> float:
+    """Return a standard deviation by the same rules as a margin."""
+    return _parse_share(text, flag, "noise", slug="study-bad-noise")
+
+
 def _parse_share(text: str, flag: str, name: str, *, slug: str) -> float:
     match = _SHARE.fullmatch(text.strip())
     value = float(match[1]) if match else 0.0

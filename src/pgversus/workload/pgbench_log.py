@@ -37,6 +37,7 @@ from pgversus.records.trials import NO_LATENCIES, LatencyHistogram
 _CLIENT, _NUMBER, _TIME, _EPOCH, _MICROSECONDS, _LAG = 0, 1, 2, 4, 5, 6
 _COLUMNS_OF_CLOSED_LOOP, _COLUMNS_OF_OPEN_LOOP = 6, 7
 _NO_LATENCY = re.compile(rb"^\d+ \d+ (?:failed|skipped) .*\n", re.MULTILINE)
+_FAILED = re.compile(rb"^\d+ \d+ failed \d+ (\d{1,11}) (\d{1,6})(?!\d)", re.MULTILINE)
 
 # The value that numpy returns for a number that is too large.
 _LARGEST = np.iinfo(np.int64).max
@@ -64,14 +65,29 @@ class Latencies:
     omitted; with a rate they count with the logged time, which is too low."""
 
 
-def read_latencies(files: Sequence[Path], *, is_open_loop: bool) -> Latencies:
-    """Read the latencies from the log files of one run (one file per thread).
+@dataclass(frozen=True, slots=True)
+class LogInterval:
+    """An interval in microseconds since 1970, by the clock of the log; its end is not part of it."""
+
+    begin: int
+    end: int
+
+    def contains(self, moments: Numbers) -> npt.NDArray[np.bool_]:
+        """Return for each moment whether it is in the interval."""
+        return (moments >= self.begin) & (moments < self.end)
+
+
+ALWAYS = LogInterval(0, _LARGEST)
+
+
+def read_latencies(files: Sequence[Path], *, is_open_loop: bool, interval: LogInterval = ALWAYS) -> Latencies:
+    """Read the latencies of transactions that ended in an interval from the log files of one run (one per thread).
 
     UnreadableLogError if there is no file, or a line is not in pgbench's format.
     """
     parts = _parts(files, _COLUMNS_OF_OPEN_LOOP if is_open_loop else _COLUMNS_OF_CLOSED_LOOP)
     take = _scheduled if is_open_loop else _end_to_end
-    latencies, unclocked = zip(*(take(part) for part in parts), strict=True)
+    latencies, unclocked = zip(*(take(part, interval) for part in parts), strict=True)
     microseconds = np.concatenate(latencies)
     return Latencies(
         histogram=LatencyHistogram.from_microseconds(microseconds),
@@ -120,18 +136,30 @@ def _parts(files: Sequence[Path], columns: int) -> list[Numbers]:
 def _ordered(lines: Numbers) -> TransactionEnds:
     """Sort by client and number; UnreadableLogError if a transaction ends before the previous one of its client."""
     ordered = lines[np.lexsort((lines[:, _NUMBER], lines[:, _CLIENT]))]
-    clients, ends = ordered[:, _CLIENT], ordered[:, _EPOCH] * _MICROSECONDS_PER_S + ordered[:, _MICROSECONDS]
+    clients, ends = ordered[:, _CLIENT], _ends(ordered)
     if (np.diff(ends)[np.diff(clients) == 0] < 0).any():
         raise UnreadableLogError("a transaction ends before the previous one of the same client")
     return TransactionEnds(clients=clients, numbers=ordered[:, _NUMBER], microseconds=ends, times=ordered[:, _TIME])
 
 
-def _scheduled(lines: Numbers) -> tuple[Numbers, int]:
+def read_failures(files: Sequence[Path], interval: LogInterval) -> int:
+    """Return the number of transactions that failed in an interval, from the log files of one run."""
+    found = (match for file in files for match in _FAILED.finditer(_content(file)))
+    return sum(interval.begin <= int(one[1]) * _MICROSECONDS_PER_S + int(one[2]) < interval.end for one in found)
+
+
+def _ends(lines: Numbers) -> Numbers:
+    ends: Numbers = lines[:, _EPOCH] * _MICROSECONDS_PER_S + lines[:, _MICROSECONDS]
+    return ends
+
+
+def _scheduled(lines: Numbers, interval: LogInterval) -> tuple[Numbers, int]:
     """Return latencies from the scheduled starts, and the number of transactions that end when they began."""
+    lines = lines[interval.contains(_ends(lines))]
     return lines[:, _TIME], int((lines[:, _TIME] <= lines[:, _LAG]).sum())
 
 
-def _end_to_end(lines: Numbers) -> tuple[Numbers, int]:
+def _end_to_end(lines: Numbers, interval: LogInterval) -> tuple[Numbers, int]:
     """Return the time from each client's previous end to each end, and the number of unknown latencies."""
     if not len(lines):
         return lines[:, _TIME], 0
@@ -139,16 +167,22 @@ def _end_to_end(lines: Numbers) -> tuple[Numbers, int]:
     follows = ends.follows
     latencies = np.where(follows, np.append(0, np.diff(ends.microseconds)), ends.times)
     is_known = follows | (ends.times > 0)
-    return latencies[is_known], int((~is_known).sum())
+    is_inside = interval.contains(ends.microseconds)
+    return latencies[is_known & is_inside], int((~is_known & is_inside).sum())
 
 
-def _read_numbers(file: Path, columns: int) -> Numbers:
+def _content(file: Path) -> bytes:
     try:
         # A script's programs may replace the log, for example by a link.
         with open_regular(file) as log:
-            data = log.read()
+            content: bytes = log.read()
     except ValueError as error:
         raise UnreadableLogError(str(error)) from error
+    return content
+
+
+def _read_numbers(file: Path, columns: int) -> Numbers:
+    data = _content(file)
     if data and not data.endswith(b"\n"):
         raise UnreadableLogError(f"{file.name}: its last line is cut short")
     if b"failed" in data or b"skipped" in data:

@@ -23,7 +23,8 @@ from pgversus.workload.pgbench_log import UnreadableLogError, read_latencies
 
 _GRACE_S = 10.0
 _MOST_RUNS = 3
-_LOG = "log"
+LOG = "log"
+"""Prefix of the transaction logs of a run of pgbench that is not paused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +98,7 @@ def _logs(load: PgbenchLoad, log_name: str | None) -> Iterator[None]:
     try:
         yield
     finally:
-        clear_logs(load, _LOG, log_name)
+        clear_logs(load, LOG, log_name)
 
 
 def _run(load: PgbenchLoad, target: Target, seconds: float, seed: int) -> Finished:
@@ -116,7 +117,7 @@ def _run(load: PgbenchLoad, target: Target, seconds: float, seed: int) -> Finish
 def _finished(load: PgbenchLoad, target: Target, length: tuple[str, str], seed: int, seconds: float) -> Finished:
     """Run pgbench once, for about `seconds`."""
     limit_s = seconds + load.longest_s + _GRACE_S
-    arguments = pgbench_command(load, target, length, seed, _LOG)
+    arguments = pgbench_command(load, target, length, seed, LOG)
     with started_on(load.processors):
         finished = run(
             arguments,
@@ -163,7 +164,7 @@ def read_window(load: PgbenchLoad, finished: Finished) -> Window:
     """
     try:
         summary = parse_summary(finished.stdout)
-        latencies = read_latencies(log_files(load, _LOG), is_open_loop=load.workload.is_open_loop)
+        latencies = read_latencies(log_files(load, LOG), is_open_loop=load.workload.is_open_loop)
     except (UnreadableOutputError, UnreadableLogError) as error:
         raise damaged(load, f"{error}\n{stderr_text(finished.stderr)}".strip()) from error
     left_out = 0 if load.workload.is_open_loop else latencies.unclocked

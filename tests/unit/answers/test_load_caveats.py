@@ -84,6 +84,12 @@ def test_a_counter_beyond_its_limit_is_a_caveat_of_its_arm(
     assert slugs(blocks(below)) == []
 
 
+def test_each_host_that_sends_load_has_threads_of_its_own() -> None:
+    assert slugs(blocks({"client_cpu_s": 1.5})) == [("client-bound", 1)]
+    assert slugs(blocks({"client_cpu_s": 1.5, "load_hosts": 2.0})) == []
+    assert slugs(blocks({"client_cpu_s": 4.0, "load_hosts": 8.0})) == [("client-bound", 1)]
+
+
 def test_counters_that_are_not_reported_raise_no_caveat() -> None:
     silent = [
         block._replace(trials={arm: trial._replace(counters={}) for arm, trial in block.trials.items()})

@@ -236,3 +236,11 @@ def test_an_execution_whose_replies_wait_for_the_client_is_not_a_slice(
     clients: int, latency_s: float, kind: WindowKind
 ) -> None:
     assert fitted(replace(first(latency_s, clients), replies_wait=True)).window_kind is kind
+
+
+def test_the_load_of_several_hosts_has_four_windows_of_four_seconds() -> None:
+    design = fitted(replace(first(), is_joint=True))
+    assert (design.window_kind, design.window_s, design.rounds) == (WindowKind.RUN, 4.0, 4)
+    short = replace(ROOMY, window_s=0.05, window_kind=WindowKind.SLICE, window_is_given=True)
+    with pytest.raises(StudyError, match="clocks of several hosts"):
+        check_windows(short, rate=None, is_cold=False, is_joint=True)

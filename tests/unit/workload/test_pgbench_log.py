@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 from pgversus.workload.pgbench import parse_summary
 from pgversus.workload.pgbench_log import (
     Latencies,
+    LogInterval,
     SliceEnd,
     TransactionEnds,
     UnreadableLogError,
     clocks_differ,
     read_ends,
+    read_failures,
     read_latencies,
     slices,
 )
@@ -364,3 +366,36 @@ def test_the_ends_of_all_threads_are_read_in_order(tmp_path: Path) -> None:
     assert found.numbers.tolist() == [1, 2, 1, 2]
     assert found.times.tolist() == [3, 3, 0, 7]
     assert found.microseconds.tolist() == [10_000_007, 11_000_008, 10_000_005, 10_000_009]
+
+
+INTERVAL_LOG = b"""\
+0 1 900 0 100 0
+0 2 400 0 100 500
+1 1 0 0 100 600
+0 3 failed 0 100 900
+0 4 300 0 100 999
+0 5 700 0 101 0
+"""
+
+
+def test_only_transactions_that_end_in_the_interval_count(tmp_path: Path) -> None:
+    files = [written(tmp_path, INTERVAL_LOG)]
+    interval = LogInterval(begin=100_000_500, end=101_000_000)
+    found = read_latencies(files, is_open_loop=False, interval=interval)
+    # From the end of client 0 before the interval to its first end in it, and the logged time after the failure.
+    assert (found.histogram.total, found.unclocked) == (2, 1)
+    assert found.sum_s == pytest.approx(0.0008)
+    assert read_failures(files, interval) == 1
+    assert read_failures(files, LogInterval(begin=0, end=100_000_900)) == 0
+
+
+def test_consecutive_intervals_have_all_transactions_of_a_run() -> None:
+    files = logs("serialization")
+    whole = read_latencies(files, is_open_loop=False)
+    ends = read_ends(files).microseconds
+    edges = [int(edge) for edge in np.linspace(ends.min(), ends.max() + 1, 5)]
+    parts = [read_latencies(files, is_open_loop=False, interval=LogInterval(*pair)) for pair in pairwise(edges)]
+    assert sum(part.histogram.total for part in parts) == whole.histogram.total
+    assert sum(part.unclocked for part in parts) == whole.unclocked
+    failures = sum(b" failed " in line for file in files for line in file.read_bytes().splitlines())
+    assert read_failures(files, LogInterval(begin=0, end=2**62)) == failures > 0
