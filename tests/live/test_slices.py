@@ -19,7 +19,7 @@ from pgversus.host.identity import server_user
 from pgversus.host.lost_time import LATE_S
 from pgversus.host.pausable import PausableProgram
 from pgversus.lab.arm_servers import ExternalServer, ServerSet
-from pgversus.lab.pilot import run_pilot
+from pgversus.lab.slice_session import replies_wait
 from pgversus.lab.slices import SliceRunner
 from pgversus.postgres.catalog import SessionOfLoad
 from pgversus.postgres.client import fixed_client
@@ -372,25 +372,15 @@ def test_a_server_that_stops_under_load_fails_the_trial(server: Server, open_dir
         runner.stop_all()
 
 
-class OurServer(ExternalServer):
-    """A server started by pgversus."""
-
-    can_restart = True
+SLOW = "SELECT repeat('x', 100) FROM generate_series(1, 100000) AS g ORDER BY md5(g::text) LIMIT {rows};"
 
 
-@pytest.mark.parametrize(
-    ("script", "replies_wait"),
-    [
-        ("SELECT repeat('x', 100) FROM generate_series(1, 10);", False),
-        ("SELECT repeat('x', 100) FROM generate_series(1, 100000);", True),
-    ],
-)
-def test_the_pilot_detects_replies_that_wait_for_the_client(
-    server: Server, open_directory: Path, script: str, *, replies_wait: bool
+@pytest.mark.parametrize(("rows", "waits"), [(10, False), (1000, False), (4000, True), (100_000, True)])
+def test_a_reply_that_fills_all_buffers_is_detected_before_the_first_block(
+    server: Server, open_directory: Path, rows: int, *, waits: bool
 ) -> None:
-    arm = OurServer(comparison().baseline, server.target.conninfo)
-    found = run_pilot([arm], [load(script, open_directory)], Design())
-    assert found.replies_wait is replies_wait
+    # A reply of 400 kB is sent within a millisecond at the end of the execution, so looking now and then misses it.
+    assert replies_wait(load(SLOW.format(rows=rows), open_directory), server.target, Design()) is waits
 
 
 @pytest.mark.long

@@ -147,7 +147,7 @@ class HostWork:
         with ExitStack() as stack:
             _lock_host(stack)
             load = LoadWork(user, stack)
-            load.check_client(task.client)
+            load.check(task.study, task.client)
             self._run, self._load = task.run, load
             self._of_run = stack.pop_all()
         return LoadOpened()

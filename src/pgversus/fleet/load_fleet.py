@@ -58,6 +58,7 @@ class FleetLoadHosts:
                 case LoadOpened():
                     self._identities[name] = there[name]
                 case Failed(error=error):
+                    self._progress.say(f"{name} cannot send load: {error.summary}")
                     raise error
                 case _:
                     raise _away([name])

@@ -14,8 +14,11 @@ from pgversus.host.identity import ServerUser
 from pgversus.host.lost_time import LostTime
 from pgversus.host.run_directory import run_directory
 from pgversus.lab.resume_checks import client_facts
+from pgversus.lab.study_host import check_external_servers
 from pgversus.postgres.client import fixed_client
-from pgversus.postgres.session import uri_target
+from pgversus.postgres.session import connect, uri_target
+from pgversus.study.servers import RunningServer
+from pgversus.study.study import Study
 from pgversus.workload.aligned_run import run_aligned
 from pgversus.workload.pgbench_run import PgbenchLoad, write_scripts
 
@@ -37,8 +40,8 @@ class LoadWork:
         self._directory = stack.enter_context(run_directory(cache, user))
         self._scripts: dict[PgbenchWorkload, tuple[Path | None, ...]] = {}
 
-    def check_client(self, expected: Mapping[str, Any]) -> None:
-        """Raise HostError if this host's pgbench is not the expected one: its load may differ."""
+    def check(self, study: Study, expected: Mapping[str, Any]) -> None:
+        """Check that this host has the expected pgbench and can connect to the servers; raise PgversusError if not."""
         found = client_facts(self._client)
         if found != expected:
             raise HostError(
@@ -49,6 +52,11 @@ class LoadWork:
                 expected=f"pgbench {expected['version']} ({expected['origin']}), with the same checksum",
                 to_do="install the same release of pgversus for the same kind of processor",
             )
+        check_external_servers(study, self._client)
+        for server in study.servers:
+            if isinstance(server, RunningServer):
+                with connect(uri_target(server.uri, ())):
+                    pass
 
     def send(self, task: SendLoad) -> Sent:
         """Send a load for one window."""

@@ -13,12 +13,13 @@ from pgversus.lab.load_hosts import JointTrialRunner, LoadHosts
 from pgversus.lab.load_windows import ColdTrialRunner, TransactionRunner, WarmTrialRunner
 from pgversus.lab.pilot import PilotResult, run_pilot
 from pgversus.lab.runner import FirstRun
+from pgversus.lab.slice_session import replies_wait
 from pgversus.lab.slices import SliceRunner
 from pgversus.records.plans import CapturedPlans
 from pgversus.records.preparation import Preparation
 from pgversus.study.comparison import CacheState, Comparison
 from pgversus.study.design import Design, WindowKind
-from pgversus.study.windows import FirstLoad, fit_windows
+from pgversus.study.windows import ONE_EXECUTION_S, FirstLoad, fit_windows
 from pgversus.text.units import AUTO
 from pgversus.workload.pgbench_run import PgbenchLoad
 
@@ -82,6 +83,8 @@ class LoadRunner:
             # Settings may be stored with the data.
             writes = writes or bool(changed)
             stays_started = not (is_cold or writes)
+            may_pause = self._may_pause(settings)
+            waits = may_pause and not is_cold and self._replies_wait(pilot)
         finally:
             if not stays_started:
                 servers.stop_all(writes=writes)
@@ -94,9 +97,9 @@ class LoadRunner:
             connect_s=pilot.connect_s,
             rate=comparison.workload.rate,
             is_cold=is_cold,
-            may_pause=self._may_pause(settings),
+            may_pause=may_pause,
             is_one_statement=all(load.workload.is_one_statement for load in self._loads),
-            replies_wait=pilot.replies_wait,
+            replies_wait=waits,
             is_joint=self._load_hosts is not None,
         )
         design = fit_windows(comparison.design, first, arms=len(comparison.arms), contexts=self._contexts)
@@ -121,6 +124,15 @@ class LoadRunner:
             and all(server.can_restart for server in self._servers.servers)
             and all(one["track_activities"].value == "on" for one in settings)
         )
+
+    def _replies_wait(self, pilot: PilotResult) -> bool:
+        """Return whether the reply to a slow statement of a single client fills all buffers."""
+        workload = self._comparison.workload
+        if workload.clients > 1 or workload.rate is not None or pilot.slowest_latency_s < ONE_EXECUTION_S:
+            return False
+        design = self._comparison.design
+        pairs = zip(self._loads, self._servers.servers, strict=True)
+        return any(replies_wait(load, server.target, design) for load, server in pairs)
 
     def _processors(self, design: Design) -> Processors:
         """With external servers, pin only the client, and only at the user's request."""

@@ -6,15 +6,12 @@ block.
 
 import math
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 
 from pgversus.engine.testbed import TrialFailedError, TrialHungError
-from pgversus.errors import ServerError, WorkloadError
-from pgversus.host.processes import BackgroundThread
+from pgversus.errors import WorkloadError
 from pgversus.lab.arm_servers import ArmServer, wrote_since
 from pgversus.postgres import catalog
-from pgversus.postgres.load_sessions import LoadSessions
 from pgversus.postgres.session import Target, connect
 from pgversus.records.trials import Window
 from pgversus.study.design import Design
@@ -30,7 +27,6 @@ _MOST_GROWTH = 20
 # The most transactions of a run, as a multiple of the run before: further ones may be much slower.
 _STEADY = 0.7
 # Sessions are warm if the mean latency of a run is at least this multiple of the mean latency before.
-_POLL_S = 0.005
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +43,6 @@ class PilotResult:
     """The slowest transaction of any arm."""
     connect_s: float
     """Time that the slowest arm took to connect all clients."""
-    replies_wait: bool
-    """Whether any server waited for its client to read a reply that was larger than the buffer of the socket."""
 
 
 _FIX_SCRIPT = "fix the script, its data or its variables; see pgbench's message above"
@@ -56,14 +50,12 @@ _FIX_SCRIPT = "fix the script, its data or its variables; see pgbench's message 
 
 def run_pilot(arms: Sequence[ArmServer], loads: Sequence[PgbenchLoad], design: Design) -> PilotResult:
     """Run each arm's load in turn on the started arms; raise WorkloadError with pgbench's message if one fails."""
-    windows, writes, replies_wait = [], False, False
+    windows, writes = [], False
     for server, load in zip(arms, loads, strict=True):
         with connect(server.target) as connection:
             before = catalog.rows_written(connection)
-        watch = _Replies(server.target) if server.can_restart else None
         try:
-            with watch or nullcontext():
-                window = representative_run(load, server.target, design)
+            window = representative_run(load, server.target, design)
         except TrialHungError as error:
             raise WorkloadError(
                 f"the first run of the load did not finish in time on {server.arm.label}",
@@ -83,7 +75,6 @@ def run_pilot(arms: Sequence[ArmServer], loads: Sequence[PgbenchLoad], design: D
                 to_do=with_missing_tables(str(error), _FIX_SCRIPT),
             ) from error
         windows.append(window)
-        replies_wait = replies_wait or (watch is not None and watch.found)
         writes = wrote_since(server, before) or writes
     return PilotResult(
         writes=writes,
@@ -91,7 +82,6 @@ def run_pilot(arms: Sequence[ArmServer], loads: Sequence[PgbenchLoad], design: D
         latency_p99_s=max(_p99_s(window) for window in windows),
         longest_transaction_s=max(window.latency_max_s for window in windows),
         connect_s=max(window.connect_s for window in windows),
-        replies_wait=replies_wait,
     )
 
 
@@ -125,27 +115,6 @@ def representative_run(load: PgbenchLoad, target: Target, design: Design) -> Win
         more = min((_MOST_GROWTH - 1) * transactions, max(transactions, math.ceil(_SHORT_PILOT_S / each_s)))
         before_s = run_s
     return run_window(load, target, seconds, seed)
-
-
-class _Replies(BackgroundThread):
-    """Polls whether a server waits for its client to read a reply."""
-
-    def __init__(self, target: Target) -> None:
-        super().__init__("replies")
-        self._target = target
-        self.found = False
-
-    def _run(self) -> None:
-        try:
-            sessions = LoadSessions(self._target)
-            try:
-                while not (self.found or self._is_over_within(_POLL_S)):
-                    self.found = sessions.wait_to_send()
-            finally:
-                sessions.close()
-        except ServerError:
-            # The load fails for the same reason and reports it.
-            return
 
 
 def _p99_s(window: Window) -> float:

@@ -309,6 +309,25 @@ class SliceSession:
         return seconds * self._load.workload.clients / max(1, sum(one.transactions for one in found))
 
 
+def replies_wait(load: PgbenchLoad, target: Target, design: Design) -> bool:
+    """Return whether a statement cannot finish while its client is stopped, because its reply fills all buffers.
+
+    The client is stopped within an execution, which must therefore take longer than the client runs, about 10 ms. False
+    if the load fails; its windows then show why.
+    """
+    watch = LoadSessions(target)
+    seed = design.seed or 1
+    session = SliceSession(load, target, watch, Placement(design, seed), "replies", None)
+    try:
+        session.open(seed)
+        return watch.wait_to_send()
+    except TrialFailedError:
+        return False
+    finally:
+        session.kill()
+        watch.close()
+
+
 def _epoch_ns() -> int:
     """Return the epoch at which the monotonic clock was 0, in nanoseconds."""
     offsets = []

@@ -195,7 +195,7 @@ def open_study_host(
         check_same_host(before, host, results)
         for line in changes_of_host(before, host):
             progress.say(line)
-    _check_client(study, options.client)
+    check_external_servers(study, options.client)
     with open_resources(study, options.user, progress, before) as resources:
         study, snapshots = with_chosen_values(resources, options.client, progress, is_new=before is None)
         _say_if_busy(other_load.share_since(), progress)
@@ -214,7 +214,7 @@ def _say_if_busy(others_share: float, progress: Progress) -> None:
         )
 
 
-def _check_client(study: Study, client: Client) -> None:
+def check_external_servers(study: Study, client: Client) -> None:
     """Check that the client supports the encryption that external servers require, and that they accept its user."""
     arms = [arm for context in study.contexts for arm in context.comparison.arms]
     with_files = {arm.server for arm in arms if arm.dataset.setup_files}

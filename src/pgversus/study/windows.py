@@ -39,8 +39,8 @@ _LATENCIES_OF_CLIENTS, _TAILS_OF_CLIENTS = 4, 2
 _LONGEST_OF_CLIENTS_S = 0.25
 # From this latency on, several clients execute once per window in new sessions, which needs a quarter of the load of
 # slices. Starting a session is cheap compared with such an execution.
-_ONE_EXECUTION_S = 0.01
-# From this latency on, a slice of one client is one execution, which is awaited after the client is paused.
+ONE_EXECUTION_S = 0.01
+"""From this latency on, a slice of one client is one execution, which is awaited after the client is paused."""
 _IN_FLIGHT_S, _IN_FLIGHT_SHARE = 0.005, 0.25
 # Delay from the start of an execution until the pause; at most this share of the mean latency.
 _SHORT_BLOCK_S, _SHORTEST_BLOCK_S = 1.0, 0.2
@@ -127,7 +127,7 @@ def _may_slice(design: Design, load: FirstLoad, slice_s: float) -> bool:
     if load.clients > 1:
         if _wait_long(load) and not design.window_is_given:
             return False
-    elif load.latency_s >= _ONE_EXECUTION_S and load.replies_wait:
+    elif load.latency_s >= ONE_EXECUTION_S and load.replies_wait:
         # The only execution of a slice could not finish while its client is paused.
         return False
     longest_s = design.window_s if design.window_is_given else _LONGEST_SLICE_S
@@ -154,7 +154,7 @@ def _slice_s(load: FirstLoad) -> float:
         needed_s = max(_SHORTEST_S, _LATENCIES_PER_SLICE * load.latency_s, _TAILS_PER_SLICE * load.latency_p99_s)
     elif load.clients > 1:
         needed_s = max(_SHORTEST_S, _LATENCIES_OF_CLIENTS * load.latency_s, _TAILS_OF_CLIENTS * load.latency_p99_s)
-    elif load.latency_s < _ONE_EXECUTION_S:
+    elif load.latency_s < ONE_EXECUTION_S:
         needed_s = _SHORTEST_S if load.latency_s < _SLOW_S else _SHORTEST_OF_SLOW_S
     else:
         needed_s = min(_IN_FLIGHT_S, _IN_FLIGHT_SHARE * load.latency_s)

@@ -22,7 +22,6 @@ PILOT = PilotResult(
     latency_p99_s=0.001,
     longest_transaction_s=0.001,
     connect_s=0.001,
-    replies_wait=False,
 )
 
 
