@@ -200,8 +200,8 @@ def test_a_slice_of_one_client_is_one_execution(server: Server, open_directory: 
         finally:
             runner.abandon()
             runner.stop_all()
-    # On a busy host pgbench may be stopped again before it gets a CPU; then the slice is empty, or its transaction counts
-    # in the next one.
+    # On a busy host pgbench may be stopped again before it gets a CPU: the slice is empty, or its transaction counts in
+    # the next one.
     assert max(window.transactions for window in found) <= 2, found
     executed = [window for window in found if window.transactions]
     assert len(executed) >= 3
