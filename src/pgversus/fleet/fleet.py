@@ -20,6 +20,7 @@ from pgversus.fleet.host_work import NEWS, reply_to
 from pgversus.fleet.messages import Reply, Task, decoded_reply, encoded
 
 _CLOSE_S = 10
+_CLOCK_S = 10
 _FETCH_S = 60
 # For the reply of a task that has ended.
 _STUCK_S = 20.0
@@ -81,7 +82,16 @@ class Fleet:
         clocks: dict[str, Clock] = {}
         for _ in range(readings):
             asked_s = time.time()
-            found: Mapping[str, float] = self._client.run(time.time, workers=list(addresses), on_error="ignore")
+            try:
+                found: Mapping[str, float] = self._client.sync(
+                    self._client._run,  # noqa: SLF001 - run() has no timeout
+                    time.time,
+                    workers=list(addresses),
+                    on_error="ignore",
+                    callback_timeout=_CLOCK_S,
+                )
+            except (OSError, TimeoutError):
+                return {}
             error_s = (time.time() - asked_s) / 2
             for address, time_s in found.items():
                 if address not in clocks or error_s < clocks[address].error_s:

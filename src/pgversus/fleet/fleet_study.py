@@ -31,6 +31,7 @@ from pgversus.postgres.session import uri_target
 from pgversus.study.servers import RunningServer
 from pgversus.study.study import Study
 from pgversus.study.workload import loads_of
+from pgversus.text.units import AUTO
 
 _CONNECT_S = 20
 _FIRST_HOST_S = 60.0
@@ -117,7 +118,13 @@ def open_fleet_study(
         user = server_user()
         client = fixed_client(user)
         names = hosts_for_load(fleet, None if before is None else before.get("load_hosts"))
-        opening = OpenLoad(run=_run_name(results), versions=versions_here(), study=study, client=client_facts(client))
+        opening = OpenLoad(
+            run=_run_name(results),
+            versions=versions_here(),
+            study=study,
+            client=client_facts(client),
+            most_noise=options.most_noise,
+        )
         for workload in loads_of({arm.workload for context in study.contexts for arm in context.comparison.arms}):
             divided(workload, len(names))
         load_hosts = FleetLoadHosts(fleet, opening, names, progress)
@@ -236,6 +243,16 @@ def _check_external(study: Study, external: Sequence[RunningServer]) -> None:
             found="an external server",
             expected="external servers only, or none",
             to_do="run this study without --fleet",
+        )
+    pins = {context.comparison.design.pin for context in study.contexts} - {AUTO, "off"}
+    if pins:
+        raise StudyError(
+            "processors of the hosts that send load cannot be chosen",
+            slug="fleet-option",
+            where="--pin",
+            found=", ".join(sorted(pins)),
+            expected="auto or off",
+            to_do="omit --pin (pin in a study file)",
         )
     for server in external:
         if uri_target(server.uri, ()).password is not None:

@@ -132,18 +132,19 @@ class HostWork:
         self._of_run.close()
         self._run, self._host, self._load, self._testbed = "", None, None, None
 
-    def _begin_run(self, run: str, versions: Versions, study: Study) -> ServerUser:
+    def _begin_run(self, run: str, versions: Versions, most_noise: float | None) -> ServerUser:
         """End an earlier run and return the user for a new one; PgversusError if this host may not take part."""
         if self._run and run != self._run and time.monotonic() - self._used < _ABANDONED_S:
             raise _busy(self._run)
         self.close()
         _check_versions(versions)
-        if not self._options.trust:
-            _check_access(study)
+        if most_noise is not None:
+            _check_noise(most_noise)
         return server_user(self._options.run_as)
 
     def _open_load(self, task: OpenLoad) -> Reply:
-        user = self._begin_run(task.run, task.versions, task.study)
+        user = self._begin_run(task.run, task.versions, task.most_noise)
+        self._check_access(task.study)
         with ExitStack() as stack:
             _lock_host(stack)
             load = LoadWork(user, stack)
@@ -153,10 +154,9 @@ class HostWork:
         return LoadOpened()
 
     def _open(self, task: Open) -> Reply:
+        user = self._begin_run(task.run, task.versions, task.most_noise)
         study = self._with_files(task.study, task.files)
-        user = self._begin_run(task.run, task.versions, study)
-        if task.most_noise is not None:
-            _check_noise(task.most_noise)
+        self._check_access(study)
         options = HostOptions(
             user=user, client=fixed_client(user), sample_plans=task.sample_plans, check_rows=task.check_rows
         )
@@ -213,6 +213,10 @@ class HostWork:
         if task.run == self._run:
             self.close()
         return Done()
+
+    def _check_access(self, study: Study) -> None:
+        if not self._options.trust:
+            _check_access(study)
 
     def _with_files(self, study: Study, files: Mapping[str, str]) -> Study:
         self._files = files

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pgversus.engine.testbed import TrialFailedError
@@ -11,7 +10,6 @@ from pgversus.fleet.messages import SendLoad, Sent
 from pgversus.host.directories import open_cache
 from pgversus.host.guard import sweep
 from pgversus.host.identity import ServerUser
-from pgversus.host.lost_time import LostTime
 from pgversus.host.run_directory import run_directory
 from pgversus.lab.resume_checks import client_facts
 from pgversus.lab.study_host import check_external_servers
@@ -63,11 +61,9 @@ class LoadWork:
         load = self._load(task)
         target = uri_target(task.uri, task.settings)
         try:
-            with LostTime(None) as time:
-                found = run_aligned(load, target, task.seed, task.begin_s, task.end_s)
+            return Sent(found=run_aligned(load, target, task.seed, task.begin_s, task.end_s))
         except TrialFailedError as error:
             return Sent(failure=str(error))
-        return Sent(found=replace(found, window=replace(found.window, was_disturbed=time.was_lost)))
 
     def _load(self, task: SendLoad) -> PgbenchLoad:
         workload = task.workload

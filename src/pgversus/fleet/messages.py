@@ -113,6 +113,8 @@ class OpenLoad:
     study: Study
     client: Mapping[str, Any]
     """The properties of the driver's pgbench, which must be the same."""
+    most_noise: float | None = None
+    """As in Open."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

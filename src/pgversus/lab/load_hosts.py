@@ -45,10 +45,10 @@ class LoadHosts(Protocol):
     def names(self) -> Sequence[str]:
         """Their names, in a fixed order."""
 
-    def run(self, loads: Sequence[PgbenchLoad], arm: Arm, seconds: float, seeds: Sequence[int]) -> JointWindow:
-        """Let all hosts send their load to an external server at once, for one window.
+    def run(self, loads: Sequence[PgbenchLoad], arm: Arm, seconds: float, seeds: Sequence[int]) -> JointWindow | None:
+        """Let all hosts send their load to an external server at once, for one window; None if it must be repeated.
 
-        loads, seeds: of each host. TrialFailedError if the load fails on one of them, or a host is lost.
+        loads, seeds: of each host. TrialFailedError if the load fails on one of them, HostError if a host fails.
         """
 
 
@@ -114,7 +114,9 @@ class JointTrialRunner(WarmTrialRunner):
 
     def _load_until_steady(self, arm: int, seed: int) -> None:
         def window(seconds: float, seed: int) -> Window:
-            return merged(self._joint(arm, seconds, seed))
+            while (joint := self._joint(arm, seconds, seed)) is None:
+                pass
+            return merged(joint)
 
         run_until_steady(window, self._design.warm_up_s, seed)
 
@@ -124,14 +126,16 @@ class JointTrialRunner(WarmTrialRunner):
         server = self._set.servers[arm]
         with failing_the_trial():
             counters = self._set.counters(arm)
-            work = BlockWork(before=read_before(server, counters))
-            joint = self._joint(arm, self._design.window_s, seed)
+            joint = None
+            while joint is None:
+                work = BlockWork(before=read_before(server, counters))
+                joint = self._joint(arm, self._design.window_s, seed)
             work.transactions = joint.transactions
             after = read_after(server, counters)
         window = merged(joint)
         of_server = work.counters(after, self._set.own_growth(arm), window.transactions)
         return replace(window, counters={**window.counters, **of_server})
 
-    def _joint(self, arm: int, seconds: float, seed: int) -> JointWindow:
+    def _joint(self, arm: int, seconds: float, seed: int) -> JointWindow | None:
         seeds = [(seed + number * _SEEDS_APART) % _LARGEST_SEED for number in range(len(self._hosts.names))]
         return self._hosts.run(self._of_hosts[arm], self._set.servers[arm].arm, seconds, seeds)

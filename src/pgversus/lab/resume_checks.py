@@ -163,6 +163,20 @@ def check_same_host(earlier: Mapping[str, Any], now: Fact, folder: Path) -> None
         )
 
 
+def check_same_load_hosts(earlier: Mapping[str, Any], now: Sequence[str] | None, folder: Path) -> None:
+    """Raise StoreError if other hosts send the load. now: their names; None if this host alone sends it."""
+    before = earlier.get("load_hosts")
+    if before != (None if now is None else list(now)):
+        raise StoreError(
+            "other hosts sent the load of the earlier blocks",
+            slug="store-other-load-hosts",
+            where=str(folder),
+            found="this host" if now is None else ", ".join(now),
+            expected="this host" if before is None else ", ".join(before),
+            to_do="let the same hosts send the load (--fleet), or start again with --new",
+        )
+
+
 def changes_of_host(earlier: Mapping[str, Any], now: Fact) -> Iterator[str]:
     """Yield changes of the machine by an update or a reboot, which are reported but not refused."""
     before = earlier.get("host", now)

@@ -22,7 +22,14 @@ from pgversus.lab.load_runner import ExplainArms
 from pgversus.lab.plan_capture import Explainer, capture_or_reason, explained_counterfactual
 from pgversus.lab.resources import RunResources, StudyResources, open_resources
 from pgversus.lab.results_writer import keep_server_logs
-from pgversus.lab.resume_checks import build_facts, changes_of_host, check_same_client, check_same_host, client_facts
+from pgversus.lab.resume_checks import (
+    build_facts,
+    changes_of_host,
+    check_same_client,
+    check_same_host,
+    check_same_load_hosts,
+    client_facts,
+)
 from pgversus.lab.testbed import PostgresTestbed
 from pgversus.postgres.client import Client, check_encryption, check_login
 from pgversus.postgres.labels import label_of_running
@@ -193,6 +200,7 @@ def open_study_host(
         # Before anything is fetched.
         check_same_client(before, client, results)
         check_same_host(before, host, results)
+        check_same_load_hosts(before, None if options.load_hosts is None else options.load_hosts.names, results)
         for line in changes_of_host(before, host):
             progress.say(line)
     check_external_servers(study, options.client)

@@ -84,6 +84,13 @@ def finished_load(
 
 
 @contextmanager
+def finished_run(load: PgbenchLoad, target: Target, seconds: int, seed: int) -> Iterator[Finished]:
+    """Like finished_load(), but run pgbench for exactly this long, and only once."""
+    with _logs(load, None):
+        yield _finished(load, target, ("-T", str(seconds)), seed, seconds)
+
+
+@contextmanager
 def finished_transactions(
     load: PgbenchLoad, target: Target, transactions: int, seed: int, *, seconds: float, log_name: str | None = None
 ) -> Iterator[Finished]:

@@ -16,6 +16,7 @@ from pgversus.lab.resume_checks import (
     check_same_builds,
     check_same_client,
     check_same_host,
+    check_same_load_hosts,
     client_facts,
     compilers_before,
 )
@@ -212,3 +213,12 @@ def test_an_updated_kernel_is_reported_and_accepted() -> None:
     (line,) = changes_of_host({"host": HOST}, now)
     assert "6.1.0-30" in line
     assert "6.1.0-31" in line
+
+
+@pytest.mark.parametrize(("before", "now"), [(["db1"], None), (None, ["db1"]), (["db1", "db2"], ["db1"])])
+def test_blocks_under_the_load_of_other_hosts_are_not_mixed(before: list[str] | None, now: list[str] | None) -> None:
+    earlier = {} if before is None else {"load_hosts": before}
+    with pytest.raises(StoreError) as caught:
+        check_same_load_hosts(earlier, now, Path("results"))
+    assert caught.value.slug == "store-other-load-hosts"
+    check_same_load_hosts(earlier, before, Path("results"))
