@@ -190,19 +190,23 @@ def check_undisturbed(runner: SliceRunner) -> None:
     assert any(not any(window.was_disturbed for window in windows(runner, 4)) for _ in range(5))
 
 
+def _has_one_execution_each(found: Sequence[Window]) -> bool:
+    """Return whether each window has one execution, or is empty because pgbench was stopped before it got a CPU."""
+    return all(window.transactions == (window.seconds >= 0.1) for window in found)
+
+
 def test_a_slice_of_one_client_is_one_execution(server: Server, open_directory: Path) -> None:
     runner = trial_runner(server, "SELECT pg_sleep(0.1);\n", open_directory)
     # The number and age of other sessions must not matter.
     with session(server):
         try:
-            found = windows(runner, 6)
+            # On a busy host a window may end before pgbench gets a CPU, or be cut a little short.
+            series = (windows(runner, 6) for _ in range(3))
+            found = next((one for one in series if _has_one_execution_each(one)), [])
             counted = runner.counted(0, sum(window.transactions for window in found))
         finally:
             runner.abandon()
             runner.stop_all()
-    # On a busy host pgbench may be stopped again before it gets a CPU: the slice is empty, or its transaction counts in
-    # the next one.
-    assert max(window.transactions for window in found) <= 2, found
     executed = [window for window in found if window.transactions]
     assert len(executed) >= 3
     latencies = [window.latency_max_s for window in executed]

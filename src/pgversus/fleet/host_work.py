@@ -144,7 +144,7 @@ class HostWork:
 
     def _open_load(self, task: OpenLoad) -> Reply:
         user = self._begin_run(task.run, task.versions, task.most_noise)
-        self._check_access(task.study)
+        self._check_trust(task.study)
         with ExitStack() as stack:
             _lock_host(stack)
             load = LoadWork(user, stack)
@@ -156,7 +156,7 @@ class HostWork:
     def _open(self, task: Open) -> Reply:
         user = self._begin_run(task.run, task.versions, task.most_noise)
         study = self._with_files(task.study, task.files)
-        self._check_access(study)
+        self._check_trust(study)
         options = HostOptions(
             user=user, client=fixed_client(user), sample_plans=task.sample_plans, check_rows=task.check_rows
         )
@@ -214,7 +214,7 @@ class HostWork:
             self.close()
         return Done()
 
-    def _check_access(self, study: Study) -> None:
+    def _check_trust(self, study: Study) -> None:
         if not self._options.trust:
             _check_access(study)
 
