@@ -57,10 +57,11 @@ class Fleet:
         fleet = ("--fleet", self.address, *self.certificates("driver"))
         return self.driver.start("run", "study.toml", *fleet, *CHOSEN, *arguments)
 
-    def stop(self, name: str) -> None:
+    def stop(self, name: str) -> int:
+        """Interrupt a program; return its exit code."""
         program = self.programs.pop(name)
         program.send_signal(signal.SIGINT)
-        program.wait(60)
+        return program.wait(60)
 
     def kill_scheduler(self) -> None:
         program = self.programs.pop("scheduler")

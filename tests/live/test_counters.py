@@ -15,7 +15,7 @@ from pgversus.host.identity import server_user
 from pgversus.host.page_cache import evict
 from pgversus.host.processes import PeakMemory, cpu_time, memory_bytes
 from pgversus.lab.arm_servers import ExternalServer, ServerSet
-from pgversus.lab.load_windows import WarmTrialRunner
+from pgversus.lab.load_windows import ColdTrialRunner, WarmTrialRunner
 from pgversus.lab.readings import Reading, grown
 from pgversus.postgres.catalog import checkpoint
 from pgversus.postgres.client import fixed_client
@@ -364,3 +364,26 @@ def test_the_first_window_excludes_the_warm_up(servers: Servers, version: str, o
         trial_runner.stop_all()
     # In addition to the load: pgbench's own sessions and our reading.
     assert first.counters["transactions_committed"] <= first.transactions + 20
+
+
+class Copied(ExternalServer):
+    """A server that only pretends to have a copy of its own."""
+
+    was_forgotten = False
+
+    def forget_copy(self) -> None:
+        self.was_forgotten = True
+
+
+@pytest.mark.parametrize("writes", [False, True])
+@on("17.8")
+def test_a_copy_that_a_cold_load_has_changed_is_replaced(servers: Servers, version: str, *, writes: bool) -> None:
+    target = servers(version).target
+    server = Copied(comparison().baseline, target.conninfo)
+    preparation = Preparation(design=Design(), arms=(), differences=(), writes=False, connect_allowance_s=0)
+    trial_runner = ColdTrialRunner(ServerSet([server]), [], preparation)
+    trial_runner.start(0)
+    with connect(target) as connection:
+        connection.execute("CREATE TABLE changed AS SELECT 1; DROP TABLE changed" if writes else "SELECT 1")
+    trial_runner.stop_all()
+    assert server.was_forgotten is writes

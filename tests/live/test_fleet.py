@@ -5,6 +5,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,15 @@ def test_whoever_has_no_certificate_of_the_fleet_is_refused(fleet: Fleet) -> Non
     assert (ended.code, "error[fleet-unreachable]" in ended.stderr) == (3, True), ended.stderr
     ended = fleet.driver.run(*study, "tcp://10.1.2.3:8786")
     assert (ended.code, "error[fleet-address]" in ended.stderr) == (2, True), ended.stderr
+    for name in ("db1", "scheduler", "db2"):
+        log = fleet.log(name)
+        fleet.driver.wait_for(partial(_awaits_an_interrupt, log))
+        assert fleet.stop(name) == 0, log.read_text()
+        assert log.read_text().endswith(" has stopped\n"), "no traceback"
+
+
+def _awaits_an_interrupt(log: Path) -> bool:
+    return "press Ctrl-C to stop it" in log.read_text()
 
 
 JOINT_STUDY = """
@@ -117,7 +127,7 @@ def test_all_hosts_send_load_to_external_servers_at_once(
         fleet = stack.enter_context(started_fleet(command_line, hosts, study, worker_options=("--trust",)))
         driver = fleet.run_driver("--trust")
         # A host that is lost comes back, and sends load again.
-        command_line.wait_for(lambda: fleet.blocks() or driver.poll() is not None)
+        command_line.wait_for(lambda: fleet.blocks() or driver.poll() is not None, seconds=180)
         program = fleet.programs.pop("db2")
         program.send_signal(signal.SIGKILL)
         program.wait(10)

@@ -4,9 +4,10 @@ import re
 
 import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from pgversus.lab.studies import library
-from pgversus.postgres.catalog import server_properties
+from pgversus.postgres.catalog import server_properties, table_digests
 from pgversus.postgres.session import connect, uri_target
 from tests.live.conftest import QUICK, CommandLine, provided, somebodys_server
 
@@ -109,6 +110,16 @@ def test_a_password_in_a_uri_appears_in_no_output_and_no_results(command_line: C
     kept = [path for path in (command_line.directory / "results").rglob("*") if path.is_file()]
     assert kept
     assert not any(b"Geheim99" in path.read_bytes() for path in kept)
+
+
+def test_names_in_a_database_without_an_encoding_are_read() -> None:
+    create = "CREATE DATABASE old ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
+    with (
+        somebodys_server("17.8", create) as uri,
+        connect(uri_target(make_conninfo(uri, dbname="old"), ())) as connection,
+    ):
+        connection.execute('CREATE TABLE "größe" AS SELECT 1 AS id')
+        assert list(table_digests(connection)) == ["public.größe"]
 
 
 def test_an_unreachable_uri_is_an_error(command_line: CommandLine) -> None:

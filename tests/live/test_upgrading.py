@@ -73,9 +73,9 @@ def application(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
         with psycopg.connect(conninfo, autocommit=True) as connection:
             for branch in (1, 2):
                 connection.execute("SELECT count(*) FROM pgbench_accounts WHERE bid = %s", (branch,)).fetchall()
-            connection.execute(f"SELECT '{LAST_ENTRY}'")
             with connection.cursor().copy(EXPORT) as copied:
                 content = b"".join(bytes(chunk) for chunk in copied)
+            connection.execute(f"SELECT '{LAST_ENTRY}'")
         (folder / "statements.csv").write_bytes(content)
         logs = []
         for name in LOGS:
@@ -155,7 +155,7 @@ def test_pgbenchs_own_load_is_checked_from_its_dump_and_records(
     assert found["EXPLAIN"]["statement"]["is_planning"]
     assert {one["finding"] for one in upgrade["statements"]}.isdisjoint({"fails", "different rows", "not measured"})
     assert all(one["low"] < one["ratio"] < one["high"] for one in upgrade["statements"])
-    # COMMIT, for example.
+    # The export of the counters.
     assert any(one["obstacle"].startswith("neither") for one in upgrade["left_out"])
     report = command_line.run("report", results)
     assert "from 16.12 to 17.8" in report.stdout

@@ -42,6 +42,7 @@ _SEVERITIES = {
             "unequal-settings",
             "unequal-indexes",
             "failed-trials",
+            "latency-without-failed",
             "worn-data",
             "late-writes",
             "client-bound",

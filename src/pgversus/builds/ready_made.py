@@ -3,10 +3,8 @@
 import json
 import re
 import shutil
-import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -24,7 +22,7 @@ from pgversus.builds.inspect import (
 from pgversus.builds.model import MANIFEST, Build, FamilyOffer, NotifyBytes
 from pgversus.builds.unpacking import ArchiveError
 from pgversus.errors import BuildError
-from pgversus.host.directories import Cache
+from pgversus.host.directories import Cache, scratch_directory
 from pgversus.host.files import file_sha256
 from pgversus.host.identity import ServerUser
 from pgversus.host.on_disk import put_in_place
@@ -62,7 +60,7 @@ def _offer(index: Path, family: BuildFamily, *, must_be_fresh: bool) -> FamilyOf
     if kept is not None and kept.age_s < _FRESH_S and not must_be_fresh:
         return kept
     try:
-        with private_lock(index / "fetch.lock"), _scratch(index, "index-") as scratch:
+        with private_lock(index / "fetch.lock"), scratch_directory(index, "index-") as scratch:
             versions = SOURCES[family].versions(scratch)
             _write(file, versions, scratch)
     except RegistryError as error:
@@ -71,15 +69,6 @@ def _offer(index: Path, family: BuildFamily, *, must_be_fresh: bool) -> FamilyOf
             return FamilyOffer(family=family, versions=kept.versions, age_s=kept.age_s, problem=problem)
         return FamilyOffer(family=family, versions=(), problem=problem)
     return FamilyOffer(family=family, versions=versions)
-
-
-@contextmanager
-def _scratch(parent: Path, prefix: str) -> Iterator[Path]:
-    """Yield a new directory after removing the remains of killed processes; the caller holds a lock."""
-    for old in parent.glob(f"{prefix}*"):
-        shutil.rmtree(old, ignore_errors=True)
-    with tempfile.TemporaryDirectory(prefix=prefix, dir=parent) as directory:
-        yield Path(directory)
 
 
 def _read(file: Path, family: BuildFamily) -> FamilyOffer | None:
@@ -252,7 +241,7 @@ def install(cache: Cache, choice: Choice, user: ServerUser, progress: NotifyByte
     with private_lock(cache.staging / f"{_name(choice)}.lock"):
         build = installed(cache, choice)
         if build is None:
-            with _scratch(cache.staging, f"{_name(choice)}-") as scratch:
+            with scratch_directory(cache.staging, f"{_name(choice)}-") as scratch:
                 # Open to the user that runs the unpacked programs.
                 scratch.chmod(0o755)
                 _install(cache, choice, scratch, user, progress)

@@ -5,7 +5,6 @@ import ipaddress
 import json
 import re
 import ssl
-import tempfile
 import time
 import urllib.error
 import urllib.parse
@@ -23,7 +22,7 @@ from pgversus.builds.model import NotifyBytes, SourceCode, SourceFacts
 from pgversus.builds.source_tree import is_tree
 from pgversus.builds.unpacking import ArchiveError, unpack
 from pgversus.errors import BuildError
-from pgversus.host.directories import Cache
+from pgversus.host.directories import Cache, scratch_directory
 from pgversus.host.files import file_sha256
 from pgversus.host.identity import ServerUser
 from pgversus.host.on_disk import put_in_place
@@ -89,6 +88,15 @@ class _Archive:
             unpack(self._path, part, user)
         except ArchiveError as error:
             raise not_an_archive(self._path, str(error)) from error
+        if file_sha256(self._path) != self.facts.sha256:
+            raise BuildError(
+                "the tarball changed before it was unpacked",
+                slug="build-tree-changed",
+                where=str(self._path),
+                found="a file with another SHA-256",
+                expected="a tarball that does not change until it is built",
+                to_do="run the command again",
+            )
         tops = list(part.iterdir())
         home = tops[0] if len(tops) == 1 and tops[0].is_dir() else part
         if not is_tree(home):
@@ -193,8 +201,8 @@ def downloaded(download: Download, cache: Cache, progress: NotifyBytes) -> Sourc
         found = stored_source(place, name)
         if found is not None:
             return found
-        with tempfile.TemporaryDirectory(prefix="download-", dir=cache.staging) as directory:
-            part = Path(directory) / place.name
+        with scratch_directory(cache.staging, f"download-{place.name}-") as directory:
+            part = directory / place.name
             # The hash first: it is small, and without it the tarball is useless.
             expected, checked = _expected(download, name)
             sha256 = _fetch(download.address, part, name, progress)

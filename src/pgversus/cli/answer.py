@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pgversus.cli.fleet import open_on_fleet
-from pgversus.cli.options import with_requested_manner
+from pgversus.cli.options import checks_rows, with_requested_manner
 from pgversus.cli.output import Rendered, rendered, write_answer
 from pgversus.errors import ExitCode
 from pgversus.text.translation import Language, use_language
@@ -60,7 +60,7 @@ def _open_here(options: Mapping[str, Any]) -> "OpenStudy":
     chosen = HostOptions(
         user=user,
         client=client_at(Path(options["pgbench_path"]), user) if options["pgbench_path"] else fixed_client(user),
-        check_rows=options["check_rows"],
+        check_rows=checks_rows(options),
         sample_plans=options["sample_plans"],
     )
     return partial(open_study_host, options=chosen)
@@ -139,8 +139,9 @@ def exit_code(answer: "StudyAnswer", fail_on: tuple[str, ...], *, known: "KnownF
         return ExitCode.INTERRUPTED
     if any(verdict in fail_on for verdict in _verdicts(answer, known)):
         return ExitCode.FAIL_ON
-    has_failed = any(one.failed_trials or one.failure for one in answer.answers)
-    has_failed = has_failed or any(one.failed for one in answer.unanswered)
+    passes = [answer] if confirmation is None else [answer, confirmation]
+    has_failed = any(one.failed_trials or one.failure for found in passes for one in found.answers)
+    has_failed = has_failed or any(one.failed for found in passes for one in found.unanswered)
     return ExitCode.FAILED_TRIALS if has_failed else ExitCode.DONE
 
 

@@ -64,4 +64,6 @@ def _results_folder(given: str | None, comparison: Comparison) -> Path:
     # Comparisons that begin in the same second need different folders.
     unique = secrets.token_hex(2)
     arms = "-vs-".join("".join(c if c.isalnum() or c in ".=+" else "_" for c in arm.label) for arm in comparison.arms)
-    return Path("pgversus-results") / f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{arms[:80]}-{unique}"
+    # File systems limit the bytes of a name.
+    short = arms.encode()[:80].decode(errors="ignore")
+    return Path("pgversus-results") / f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{short}-{unique}"

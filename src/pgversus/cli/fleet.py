@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pgversus.cli.options import checks_rows
 from pgversus.cli.output import write_error, write_out
 from pgversus.errors import HostError, StudyError
 from pgversus.text.units import parse_noise
@@ -109,7 +110,7 @@ def open_on_fleet(options: Mapping[str, Any]) -> "OpenStudy":
         address=checked_address(options["fleet"], has_certificates=folder is not None),
         certificates=folder,
         sample_plans=options["sample_plans"],
-        check_rows=options["check_rows"],
+        check_rows=checks_rows(options),
         most_noise=None if options["max_noise"] is None else parse_noise(options["max_noise"], "--max-noise"),
     )
     return partial(open_fleet_study, options=chosen)

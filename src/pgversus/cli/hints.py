@@ -27,7 +27,7 @@ _OF_PGBENCH = (
         "failed transactions are not retried; pgversus reports their number for each arm",
     ),
     (
-        ("-d", "--debug", "--verbose-errors", "--show-script", "--exit-on-abort"),
+        ("--debug", "--verbose-errors", "--show-script", "--exit-on-abort"),
         "to find a mistake in a script, run pgbench itself; pgversus shows the errors of pgbench",
     ),
 )
@@ -35,7 +35,7 @@ _OF_PSQL = (
     (("-W", "--password", "-w", "--no-password"), "set PGPASSWORD, or use a password file (PGPASSFILE)"),
     (("-V",), "pgversus --version"),
     (
-        ("-h", "--host", "-p", "--port", "-U", "--username", "--dbname"),
+        ("-h", "--host", "-p", "--port", "-U", "--username", "-d", "--dbname"),
         "specify the server as a connection URI, postgresql://HOST:PORT/DATABASE (PGUSER names the user)",
     ),
 )

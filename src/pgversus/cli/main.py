@@ -151,7 +151,7 @@ def _usage(error: click.ClickException) -> StudyError:
     """Return the error with a hint, or else with guesses at a similar option, which would contradict the hint."""
     context = getattr(error, "ctx", None)
     path = context.command_path if context else "pgversus"
-    option = getattr(error, "option_name", None) or ""
+    option = error.option_name if isinstance(error, click.NoSuchOption) else ""
     known = hint(option, path, frozenset(name for one in compare.params for name in one.opts))
     words = error.message if known else error.format_message()
     return StudyError(words, slug="usage", where=path, to_do=known or f"{path} --help")

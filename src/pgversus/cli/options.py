@@ -105,7 +105,7 @@ _OPTIONS = (
         "--fail-on",
         multiple=True,
         type=click.Choice(["slower", "undecided", "rows"]),
-        help="Exit with status 1 if any result is of this kind (rows: compared rows differ); repeatable.",
+        help="Exit with status 1 if any result is of this kind; rows also checks rows; repeatable.",
     ),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of tables."),
     OUTPUT,
@@ -201,6 +201,11 @@ def with_requested_manner(study: "Study", options: Mapping[str, Any]) -> "Study"
     return replace(study, build_manner=manner_of(options, study.build_manner))
 
 
+def checks_rows(options: Mapping[str, Any]) -> bool:
+    """Return whether rows are to be compared: on request, or because different ones set the exit status."""
+    return options["check_rows"] or "rows" in options["fail_on"]
+
+
 def check_options(options: Mapping[str, Any]) -> None:
     """Raise UsageError for options that cannot be used together, or that require another one."""
     if options["verbose"] and options["quiet"]:
@@ -210,6 +215,11 @@ def check_options(options: Mapping[str, Any]) -> None:
         given = [flag for flag, name in others.items() if options[name]]
         if given:
             raise click.UsageError(f"--json and {given[0]} cannot be used together")
+    if options["no_plans"]:
+        needs_plans = {"--sample-plans": options["sample_plans"], "--check-rows": options["check_rows"]}
+        needs_plans["--fail-on rows"] = "rows" in options["fail_on"]
+        if given := [flag for flag, is_given in needs_plans.items() if is_given]:
+            raise click.UsageError(f"--no-plans and {given[0]} cannot be used together")
     if options["ask_servers"] and not options["dry_run"]:
         raise click.UsageError("--ask-servers requires --dry-run; a run queries its servers anyway")
     if options["output"] is not None:

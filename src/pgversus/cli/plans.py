@@ -53,6 +53,8 @@ def plans(names: tuple[str, ...], **options: Any) -> None:
     pgversus plans 17 --set enable_hashjoin=on,off -i -s 10 -f query.sql
     pgversus plans old.json new.json
     """  # noqa: D301 - \b is the marker of click for lines that must not be joined
+    if options["as_json"] and options["form"] not in ("text", "json"):
+        raise click.UsageError(f"--json and --format {options['form']} cannot be used together")
     are_files = [name == _STDIN or name.endswith(_OF_PLANS) for name in names]
     if any(are_files) and not all(are_files):
         raise click.UsageError("specify either servers or files with plans, not both")

@@ -271,8 +271,8 @@ class TerminalProgress(Progress):
             HostLine(name=name, activity=words, seconds=now - since)
             for name, (words, since) in sorted(self._hosts.items())
         ]
-        times = [] if self._time_estimate is None else time_estimate_parts(self._time_estimate(), 0.0)
         with use_language(self._language):
+            times = [] if self._time_estimate is None else time_estimate_parts(self._time_estimate(), 0.0)
             self._page.write(self._attributed, hosts, self._rows.first(len(self._rows)), times, is_over=is_over)
 
     def _show(self, words: str, every_s: float) -> None:

@@ -182,12 +182,17 @@ def report(
     # All objects live until the end, millions of them for a large study: repeated garbage collection would double the
     # running time.
     gc.disable()
+    chosen = form
+    if verbose and quiet:
+        raise click.UsageError("--verbose and --quiet cannot be used together")
     form = "json" if as_json else form
     if (verbose or quiet) and form != "terminal":
         raise click.UsageError("--verbose and --quiet require --format terminal")
     if published and (quiet or form not in _WITH_PUBLISHED):
         raise click.UsageError("--published requires --format terminal, without --quiet, or --format markdown")
     check_style(style, form)
+    if as_json and chosen not in ("terminal", "json"):
+        raise click.UsageError(f"--json and --format {chosen} cannot be used together")
     of_one = {"--style": style is not None, "--published": published, "--charts": charts_directory is not None}
     two = one_or_two(results, form, of_one)
     if form in _BINARY and output is None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from pgversus.cli.options import OUTPUT, Count
+from pgversus.cli.options import OUTPUT, Count, HostlessCommand
 from pgversus.cli.output import write_answer
 from pgversus.errors import StudyError
 from pgversus.host.output_file import check_output
@@ -23,7 +23,7 @@ _STDIN = "-"
 _SQL = ".sql"
 
 
-@click.command(short_help="List the statements of an application and their shares of its time.")
+@click.command(cls=HostlessCommand, short_help="List the statements of an application and their shares of its time.")
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @click.option(
     "-n", "--limit", type=Count(min=1), default=30, show_default=True, metavar="N", help="Maximum number of statements."
@@ -90,7 +90,7 @@ def _read(source: str, collection: "Collection") -> "Iterator[SourceReport]":
                 else:
                     yield read_source(str(file), iter(stream), collection)
     except OSError as error:
-        raise _unreadable(source, error.strerror or str(error)) from error
+        raise _unreadable(str(error.filename or source), error.strerror or str(error)) from error
 
 
 def _counters_of(uri: str) -> "tuple[str, list[dict[str, Any]]]":

@@ -88,9 +88,10 @@ def _create_roles(place: Path, target: Target) -> None:
 
 
 def _roles_in(line: str) -> Iterator[str]:
-    """Yield the roles that a line of a plain-text dump names."""
+    """Yield the roles that a line of a plain-text dump names, except the server's own."""
     for pattern in _ROLES:
-        if match := pattern.match(line):
+        # Names that begin with pg_ are reserved: such a role exists, or cannot be created.
+        if (match := pattern.match(line)) and not match[1].startswith("pg_"):
             name = match[1]
             yield name[1:-1].replace('""', '"') if name.startswith('"') else name.lower()
 

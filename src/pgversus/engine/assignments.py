@@ -1,9 +1,9 @@
 """The next task of each host, and the blocks that wait for earlier blocks of their context.
 
-Contexts take turns, those with the fewest blocks first. If the budget ends within a turn, the contexts with the
-clearest differences come first, because their blocks are the most likely to give verdicts. Blocks of a context that
-several hosts measure at once are taken in the order of their numbers, so that a look never depends on which host was
-faster.
+Contexts take turns, those with the fewest blocks first. If the budget ends within a turn, or before all contexts reach
+their first look, the contexts with the clearest differences come first, because their blocks are the most likely to
+give verdicts. Blocks of a context that several hosts measure at once are taken in the order of their numbers, so that a
+look never depends on which host was faster.
 """
 
 from collections import defaultdict
@@ -19,12 +19,15 @@ from pgversus.engine.hosts import Hosts, KnownContext
 from pgversus.engine.testbed import BlockOrder
 from pgversus.records.preparation import Preparation
 from pgversus.records.trials import Block
+from pgversus.stats.moderation import moderated
 from pgversus.study.comparison import BASELINE
 
 # Random streams separate from those of the blocks, whose seeds are [seed, block number, context number - 1].
 _TURNS, _TOGETHER = 1, 2
 _PREPARED_TOGETHER = 8
 # Most contexts that a host prepares on one start. More would save little, and would delay the first block.
+_BLOCKS_OF_ALL = 2
+# Blocks of every context before any is preferred: the fewest that show how clear a difference is.
 
 
 @dataclass(slots=True)
@@ -116,6 +119,7 @@ class Assignments:
         affordable = [state for state in self._states.values() if self._may_measure(state) and state.fits_into(left_s)]
         if not affordable:
             return
+        affordable = self._with_a_look_in(left_s, affordable)
         # Prefer contexts that no other host prepares: a host that does fits their windows for all hosts.
         unfitted = {number for task in self._tasks.values() for number, known in task.given.items() if known is None}
         state = self._next([one for one in affordable if one.context.number not in unfitted] or affordable, left_s)
@@ -168,6 +172,27 @@ class Assignments:
         first = [state for state in states if numbers[state.context.number] == fewest]
         return self._in_turn(first, fewest, _TURNS, left_s)[0]
 
+    def _with_a_look_in(self, left_s: float, states: list[ContextState]) -> list[ContextState]:
+        """Return the contexts that can have a first look in the remaining time, if it does not suffice for all.
+
+        Without one, a context has no interval, and its blocks are of no use. The clearest differences come first.
+        """
+        needed_s = {state.context.number: self._first_look_s(state) for state in states}
+        is_early = any(state.fewest_ratios < _BLOCKS_OF_ALL for state in states)
+        if is_early or sum(needed_s.values()) <= left_s:
+            return states
+        chosen = []
+        for state in _clearest_first(states):
+            if needed_s[state.context.number] <= left_s:
+                left_s -= needed_s[state.context.number]
+                chosen.append(state)
+        return chosen or states
+
+    def _first_look_s(self, state: ContextState) -> float:
+        """Return the time of the blocks that a context lacks for its first look and that are not being measured."""
+        lacking = state.rule.first_look - state.fewest_ratios - len(self._used[state.context.number])
+        return max(0, lacking) * (state.next_s or 0.0)
+
     def _in_turn(self, states: Sequence[ContextState], number: int, stream: int, left_s: float) -> list[ContextState]:
         """Return the contexts in a random order; if time is left for a part only, the clearest differences come first.
 
@@ -176,7 +201,7 @@ class Assignments:
         shuffled = self._shuffled(states, number, stream)
         if sum(state.next_s or 0.0 for state in shuffled) <= left_s:
             return shuffled
-        return sorted(shuffled, key=lambda state: -state.clarity)
+        return _clearest_first(shuffled)
 
     def _shuffled(self, states: Sequence[ContextState], number: int, stream: int) -> list[ContextState]:
         """Return a random order, in which the relative order of two contexts does not depend on the others."""
@@ -184,3 +209,12 @@ class Assignments:
         # Draw a place for every number up to the highest, so that no context moves when others end or have a turn.
         places = np.random.default_rng([self._seed, number, 0, stream]).random(highest + 1)
         return sorted(states, key=lambda state: float(places[state.context.number]))
+
+
+def _clearest_first(states: Sequence[ContextState]) -> list[ContextState]:
+    """Return the contexts by their largest difference in standard errors, to which all contexts contribute."""
+    known = [(state.context.number, ratio) for state in states for ratio in state.log_ratios]
+    clarity: dict[int, float] = defaultdict(float)
+    for (number, _), one in zip(known, moderated([ratio for _, ratio in known]), strict=True):
+        clarity[number] = max(clarity[number], abs(one.point) / one.standard_error)
+    return sorted(states, key=lambda state: -clarity[state.context.number])

@@ -4,6 +4,7 @@ A context state depends on its blocks only. Blocks read back from results change
 run, which is all that resuming a study needs.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
@@ -15,7 +16,7 @@ from pgversus.records.preparation import Preparation
 from pgversus.records.trials import Block
 from pgversus.stats.analysis import InterimResult, interim_result
 from pgversus.stats.confidence import LookRule, Verdict, ends_measuring, look_rule
-from pgversus.stats.effects import Samples
+from pgversus.stats.effects import LogEstimate, Samples
 from pgversus.study.comparison import BASELINE, Comparison
 from pgversus.study.design import StopReason
 from pgversus.study.study import Context
@@ -135,12 +136,10 @@ class ContextState:
         return self.next_s is None or left_s > self.next_s
 
     @property
-    def clarity(self) -> float:
-        """The largest distance of an open contender from the baseline, in standard errors; 0 before two blocks."""
+    def log_ratios(self) -> list[LogEstimate]:
+        """The log ratios of the open contenders whose standard errors are known: none before two blocks."""
         found = [self.interim_results[arm].log_ratio for arm in self.open_arms] if self.blocks else []
-        # NaN after one block.
-        known = [one for one in found if one is not None and one.standard_error > 0]
-        return max((abs(one.point) / one.standard_error for one in known), default=0.0)
+        return [one for one in found if one is not None and math.isfinite(one.standard_error)]
 
     @property
     def next_s(self) -> float | None:

@@ -22,7 +22,7 @@ from pgversus.records.trials import Block
 from pgversus.study.design import StopReason
 from pgversus.study.servers import RunningServer
 
-_MAY_PASS = frozenset({"dataset-changed", "workload-hangs"})
+_MAY_PASS = frozenset({"dataset-changed", "dataset-not-readable", "workload-hangs"})
 # Temporary failures of a load or its data on managed servers.
 _MAY_PASS_WORDS = re.compile(
     r"server closed the connection unexpectedly|connection to server was lost|perhaps the backend died"
@@ -30,8 +30,11 @@ _MAY_PASS_WORDS = re.compile(
     r"|connection to server (?:on|at) .* failed|could not (?:receive data from|send data to) server"
     r"|could not fork new process|was ended by signal|exit code -\d"
     r"|its last line is cut short"
+    r"|: Permission denied|need at least \d+ open files|could not create thread"
+    r"|out of memory|could not resize shared memory segment"
 )
-# Killed processes, for example for lack of memory: psql, pgbench, or one of the server's. Also an incomplete log.
+# Killed processes, for example for lack of memory: psql, pgbench, or one of the server's. Also an incomplete log, and
+# limits and permissions of the host.
 
 Keep = Callable[[ContextState, Block], None]
 """Stores each finished block before it is used."""

@@ -1,6 +1,7 @@
 """Addresses of a fleet, its encryption, and a configuration of Dask that does not disturb measurements."""
 
 import logging
+import signal
 import ssl
 from ipaddress import ip_address
 from pathlib import Path
@@ -18,6 +19,8 @@ NO_PAGES = f"{LOOPBACK}:0"
 """Address of Dask's web server, which a fleet runs without pages."""
 HOST = "host"
 """The resource of a worker that measures. Each worker has one of it, so that it runs one task at a time."""
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals that end the scheduler or a worker without an error."""
 _CONFIGURATION = {
     "distributed.worker.profile.enabled": False,
     "distributed.admin.system-monitor.interval": "5s",

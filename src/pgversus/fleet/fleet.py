@@ -58,7 +58,13 @@ class Fleet:
             # Otherwise it would name the hosts that were there before.
             return {}
         self._last_running = time.monotonic()
-        workers: dict[str, Any] = self._client.scheduler_info(n_workers=-1).get("workers", {})
+        scheduler: Any = self._client.scheduler
+        try:
+            # Not scheduler_info(): Dask's own timer writes an answer without workers to the same place.
+            answer = self._client.sync(scheduler.identity, n_workers=-1)
+        except OSError:
+            return {}
+        workers: dict[str, Any] = answer["workers"]
         # A restarted worker has another address.
         return {str(one["name"]): address for address, one in workers.items() if HOST in one.get("resources", {})}
 

@@ -3,6 +3,7 @@
 The ledger decides which blocks count.
 """
 
+import math
 import time
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
@@ -46,6 +47,8 @@ _PATIENCE_S = 600.0
 # Time without any host after which the run ends with an error.
 _REFUSED_S = 30.0
 # The same if all hosts were refused: others may be restarting.
+_BUSY_S = 60.0
+# Time after which a host that was measuring for another run is tried again.
 _MOST_LOSSES = 5
 # Tasks in a row with which a host may be lost. A block that ends its worker would otherwise be repeated for ever.
 
@@ -95,8 +98,8 @@ class FleetHosts:
         self._ledger = ledger
         self._progress = progress
         self._hosts: dict[str, _Host] = {}
-        self._refused: dict[str, str] = {}
-        # The identity of hosts that cannot measure this study, by name.
+        self._refused: dict[str, tuple[str, float]] = {}
+        # The identity of hosts that cannot measure this study, and until when they cannot, by name.
         self._awaited: set[str] = set()
         # Hosts that have taken part and left: they may come back.
         self._losses: Counter[str] = Counter()
@@ -223,7 +226,8 @@ class FleetHosts:
             raise no_hosts()
 
     def _may_take_part(self, name: str, identity: str) -> bool:
-        return self._refused.get(name) != identity and self._losses[name] < _MOST_LOSSES
+        refused, until = self._refused.get(name, ("", 0.0))
+        return (identity != refused or time.monotonic() >= until) and self._losses[name] < _MOST_LOSSES
 
     def _take(self, name: str, future: Future[bytes]) -> None:
         host = self._hosts.get(name)
@@ -296,9 +300,10 @@ class FleetHosts:
             self._writing.add(context)
 
     def _refuse(self, name: str, host: _Host, error: PgversusError) -> None:
-        """Exclude a host that cannot measure this study."""
+        """Exclude a host that cannot measure this study; only for a while if another run uses it."""
         self._progress.say(f"{name} was excluded: {error.summary}")
-        self._refused[name] = host.identity
+        until = time.monotonic() + _BUSY_S if error.slug == "fleet-host-busy" else math.inf
+        self._refused[name] = host.identity, until
         self._last_error = error
         self._lose(name, "")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from socket import gethostname
 from typing import Any
 
-from distributed import Client
+from distributed import Client, fire_and_forget
 
 from pgversus.engine.hosts import Hosts
 from pgversus.engine.progress import Progress
@@ -89,7 +89,8 @@ class FleetStudy:
         there, task = self._fleet.hosts(), Close(run=self._opening.run)
         names = [name for name, identity in self._hosts.items() if there.get(name) == identity]
         sent = [self._fleet.send(name, task, f"{task.run}-close-{name}") for name in names]
-        # Tasks end with the connection. A host that is still measuring stops when another run needs it.
+        # A host that is still measuring does this later, when the connection has ended.
+        fire_and_forget(sent)
         until = time.monotonic() + _CLOSE_S
         while time.monotonic() < until and not all(future.done() for future in sent):
             time.sleep(_LOOK_S)

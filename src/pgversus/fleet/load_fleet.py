@@ -4,6 +4,7 @@ The driver watches the servers, as without a fleet. It tells each host, in the t
 window begins and ends. The error of this time is at most half of the time that reading the clock took.
 """
 
+import random
 import time
 from collections.abc import Mapping, Sequence
 
@@ -86,7 +87,9 @@ class FleetLoadHosts:
         if clocks is None:
             self._note_loss(self.names)
             return None
-        begin_s = time.time() + self._lead_s + max(load.connect_allowance_s for load in loads)
+        # Slow transactions that all begin at once would end in step, before or after the end of every window alike.
+        phase_s = random.Random(seeds[0]).uniform(0.0, seconds / 3)  # noqa: S311 - not for cryptography
+        begin_s = time.time() + self._lead_s + phase_s + max(load.connect_allowance_s for load in loads)
         tasks = [
             self._task(load, arm, seed, begin_s + clocks[name].ahead_s, seconds)
             for name, load, seed in zip(self.names, loads, seeds, strict=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 from distributed import Scheduler
 
 from pgversus.errors import HostError
-from pgversus.fleet.connection import NO_PAGES, configure, security_of
+from pgversus.fleet.connection import NO_PAGES, STOP_SIGNALS, configure, security_of
 
 
 def run_scheduler(host: str, port: int, certificates: Path | None, say: Callable[[str], None]) -> None:
@@ -38,6 +38,12 @@ async def _serve(host: str, port: int, certificates: Path | None, say: Callable[
         dashboard_address=NO_PAGES,
         security=security_of(certificates),
     )
+    interrupted = asyncio.Event()
+    for number in STOP_SIGNALS:
+        # An exception in the middle of Dask's tasks would print their tracebacks.
+        asyncio.get_running_loop().add_signal_handler(number, interrupted.set)
     async with scheduler:
         say(f"the scheduler is listening on {scheduler.address}; press Ctrl-C to stop it")
-        await scheduler.finished()
+        ends = [asyncio.ensure_future(one) for one in (interrupted.wait(), scheduler.finished())]
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+    say("the scheduler has stopped")

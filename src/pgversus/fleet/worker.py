@@ -8,6 +8,7 @@ import asyncio
 import atexit
 import os
 import platform
+import signal
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -18,9 +19,18 @@ from typing import Any
 import dask
 from distributed import Worker
 
-from pgversus.fleet.connection import HOST, LOOPBACK, NO_PAGES, configure, resource_of, security_of
+from pgversus.fleet.connection import (
+    HOST,
+    LOOPBACK,
+    NO_PAGES,
+    STOP_SIGNALS,
+    configure,
+    resource_of,
+    security_of,
+)
 from pgversus.fleet.host_work import WorkerOptions, begin_work
 from pgversus.host.directories import open_cache
+from pgversus.host.identity import server_user
 
 _PAUSE_S = 2.0
 _LOOK_S = 10.0
@@ -41,7 +51,7 @@ class HostWorker(Worker):
         configure()
         host = platform.node() if name is None else str(name)
         run_as, trust = dask.config.get("pgversus.run-as", None), dask.config.get("pgversus.trust", False)
-        self.work = begin_work(WorkerOptions(name=host, run_as=run_as, trust=bool(trust)))
+        self.work = begin_work(WorkerOptions(name=host, run_as=run_as, trust=trust is True))
         # Dask ends a worker that it has deployed by ending its process.
         atexit.register(self.work.close)
         quiet: dict[str, Any] = {
@@ -63,24 +73,40 @@ class HostWorker(Worker):
 
 def run_worker(address: str, certificates: Path | None, options: WorkerOptions, say: Callable[[str], None]) -> None:
     """Work for a scheduler until interrupted. say: receives a line for every start."""
-    # Read the certificates once in this process, so that wrong ones are an error.
+    # Once in this process, so that wrong certificates, an unusable cache or an unknown user are errors.
     security_of(certificates)
+    open_cache()
+    server_user(options.run_as)
+    # The new processes must not import modules from the current directory.
+    os.environ["PYTHONSAFEPATH"] = "1"
     say(f"{options.name} works for the scheduler at {address}; press Ctrl-C to stop it")
-    while True:
-        # Spawned: a copy of this process would share its locks.
-        process = get_context("spawn").Process(target=_work, args=(address, certificates, options))
-        process.start()
-        try:
-            process.join()
-        finally:
-            # Its servers stop with it.
-            process.kill()
-            process.join()
-        say(f"the connection to {address} was lost; trying again")
-        time.sleep(_PAUSE_S)
+    try:
+        while True:
+            _run_process(address, certificates, options)
+            say(f"the connection to {address} was lost; trying again")
+            time.sleep(_PAUSE_S)
+    except KeyboardInterrupt:
+        say("the worker has stopped")
+
+
+def _run_process(address: str, certificates: Path | None, options: WorkerOptions) -> None:
+    """Work in a new process until it loses its scheduler."""
+    # Spawned: a copy of this process would share its locks.
+    process = get_context("spawn").Process(target=_work, args=(address, certificates, options))
+    process.start()
+    try:
+        process.join()
+    finally:
+        # Its servers stop with it.
+        process.kill()
+        process.join()
 
 
 def _work(address: str, certificates: Path | None, options: WorkerOptions) -> None:
+    for number in STOP_SIGNALS:
+        # A terminal sends its signals to both processes, and the other one ends this one. A handler that does nothing:
+        # programs that this process starts would inherit an ignored signal.
+        signal.signal(number, lambda _number, _frame: None)
     dask.config.set({"pgversus.run-as": options.run_as, "pgversus.trust": options.trust})
     asyncio.run(_serve(address, certificates, options.name))
 

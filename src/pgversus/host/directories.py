@@ -15,7 +15,9 @@ CACHE/
 import fcntl
 import os
 import secrets
+import shutil
 import stat
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -200,6 +202,15 @@ def in_use(directories: Iterable[Path]) -> Iterator[None]:
         for directory in directories:
             stack.enter_context(_locked(directory, fcntl.LOCK_SH))
         yield
+
+
+@contextmanager
+def scratch_directory(parent: Path, prefix: str) -> Iterator[Path]:
+    """Yield a new directory, removed at the end, after removing those of killed processes; the caller holds a lock."""
+    for old in parent.glob(f"{prefix}*"):
+        shutil.rmtree(old, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=parent) as directory:
+        yield Path(directory)
 
 
 @contextmanager

@@ -52,7 +52,8 @@ def check_output(file: Path) -> None:
             if target.is_dir():
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
             # Check only its folder: do not open a device or a FIFO; a full disk may have room by then.
-            target.parent.stat()
+            if not os.access(target.parent.resolve(strict=True), os.W_OK | os.X_OK) and not os.access(target, os.W_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as error:
         raise _not_written(file, error) from error
 

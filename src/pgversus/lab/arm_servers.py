@@ -3,6 +3,7 @@
 Contexts whose arms have the same servers, settings and data share one set of servers and its starts.
 """
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ from pgversus.postgres import catalog
 from pgversus.postgres.cluster import Cluster, copy_cluster, remove_directory
 from pgversus.postgres.counters import CounterSession
 from pgversus.postgres.server import Server
-from pgversus.postgres.session import Target, connect, uri_target
+from pgversus.postgres.session import Connection, Target, connect, uri_target
 from pgversus.study.comparison import Arm
 from pgversus.study.needs import CHEAP_COPY_BYTES
 from pgversus.study.study import Study
@@ -149,6 +150,10 @@ def common_settings(study: Study) -> dict[str, str]:
         common["max_connections"] = str(clients + _SPARE_CONNECTIONS)
     if shared_memory_is_small():
         common["dynamic_shared_memory_type"] = "mmap"
+    arms = (arm for context in study.contexts for arm in context.comparison.arms)
+    if any((one.name.lower(), one.value) == ("wal_level", "minimal") for arm in arms for one in arm.settings):
+        # With this level, servers do not start with the default. All arms have the same.
+        common["max_wal_senders"] = "0"
     return common
 
 
@@ -174,9 +179,13 @@ class ServerSet:
         self.prewarms = prewarms
         self._copies_are_cheap = all(one.can_restart and one.copy_bytes <= CHEAP_COPY_BYTES for one in servers)
         all_bytes = sum(server.copy_bytes for server in servers)
+        self.cheap_copies_bytes = all_bytes if self._copies_are_cheap else 0
+        """Total size of the copies if each can be replaced in little time."""
         are_modest = not any(setting.name in _APART for server in servers for setting in server.arm.settings)
         self.fit_together = are_modest and self._copies_are_cheap and all_bytes <= _SHARE_OF_MEMORY * memory_bytes()
         """Whether all may run at once on fresh copies that stay in the page cache."""
+        self._tables_fit: dict[int, bool] = {}
+        """Whether shared buffers can hold the tables of each arm; complete after the first load."""
         self._in_memory: dict[int, bool] = {}
         self._written_before: dict[int, int] = {}
         self._counters: dict[int, CounterSession] = {}
@@ -210,9 +219,25 @@ class ServerSet:
         server = self.servers[arm]
         with connect(server.target) as connection:
             if self.prewarms:
-                self._in_memory[arm] = catalog.prewarm(connection)
+                self.prewarm(arm, connection)
             if server.can_restart:
                 catalog.checkpoint(connection)
+            self._written_before[arm] = catalog.rows_written(connection)
+
+    def prewarm(self, arm: int, connection: Connection) -> None:
+        """Prewarm the data of a started server: in shared buffers only if those of every arm can hold its data."""
+        found = catalog.prewarm(connection, into_buffers=all(self._tables_fit.values()))
+        self._tables_fit[arm], self._in_memory[arm] = found.tables_fit, found.database_fits
+
+    def pause_like_others(self, arm: int) -> None:
+        """Wait after a window as long as after those of arms that report their statistics late: disks recover then."""
+        late = {number for number, session in self._counters.items() if session.reports_late}
+        if late and arm not in late:
+            time.sleep(catalog.LATE_REPORT_S)
+
+    def count_writes(self, arm: int) -> None:
+        """Store the number of rows written so far on a started server, so that writes are noticed at the end."""
+        with connect(self.servers[arm].target) as connection:
             self._written_before[arm] = catalog.rows_written(connection)
 
     def counters(self, arm: int) -> CounterSession:

@@ -6,6 +6,7 @@ data. Its folder lies beneath the results, so that it is stored, resumed and rep
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
@@ -15,7 +16,7 @@ from pgversus.answers.plans import restoration_of
 from pgversus.answers.read import read_answer
 from pgversus.engine.progress import Progress
 from pgversus.errors import PgversusError, StoreError
-from pgversus.lab.resume import is_same_question
+from pgversus.lab.resume import EarlierResults, is_same_question, results_folder
 from pgversus.stats.confidence import DIFFERENT
 from pgversus.store.folder import FollowUp, follow_up_folder, holds_results
 from pgversus.store.reading import read_results
@@ -161,9 +162,11 @@ def attribute(
             except PgversusError as error:
                 not_attributed[one.key] = error.summary
                 progress.say(f"{one.label}: {not_attributed[one.key]}")
+                _move_other_away(one, earlier)
                 continue
             if stopped is None:
                 not_attributed[one.key] = N_("the remaining budget is too short to measure it")
+                _move_other_away(one, earlier)
             now = _so_far(one)
             left_s -= (0.0 if now is None else now.spent_s) - (0.0 if earlier is None else earlier.spent_s)
             if stopped is StopReason.INTERRUPTED:
@@ -190,6 +193,16 @@ def _measured(
     blocks = study.contexts[0].comparison.design.stopping_rule.last_look
     progress.say(f"measuring the effect of the plans of {one.label} in {blocks} blocks: {one.restoration.text}")
     return measure(study, one.folder)
+
+
+def _move_other_away(one: _Wanted, earlier: _Earlier | None) -> None:
+    """Rename results of a different question, so that reports do not show the effect of an earlier rewrite."""
+    if earlier is None and holds_results(one.folder):
+        # Unreadable results stay, and reports show their error.
+        with suppress(StoreError):
+            read_results(one.folder)
+            with results_folder(one.folder, EarlierResults.MOVE_AWAY) as folder:
+                folder.begin()
 
 
 def _wanted(study: Study, results: Path) -> Iterator[_Wanted]:

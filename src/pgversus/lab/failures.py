@@ -10,11 +10,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pgversus.engine.progress import Progress
-from pgversus.engine.testbed import TrialFailedError
-from pgversus.errors import HostError, PgversusError, ServerError, StoreError
+from pgversus.engine.testbed import TrialFailedError, TrialHungError
+from pgversus.errors import HostError, PgversusError, ServerError, StoreError, WorkloadError
 from pgversus.host.full_disk import WHAT_IS_KEPT, full_disk, full_disk_text, has_no_room, is_full
 from pgversus.lab.arm_servers import ArmServer
 from pgversus.postgres.session import connect
+from pgversus.study.workload import Workload
+from pgversus.workload.pgbench import with_missing_tables
 
 
 @contextmanager
@@ -30,6 +32,35 @@ def failing_the_trial() -> Iterator[None]:
         raise
     except PgversusError as error:
         raise TrialFailedError(f"{error.what}: {error.found}") from error
+
+
+@contextmanager
+def failures_of_first_run(label: str, workload: Workload, patience_s: float, to_do: str) -> Iterator[None]:
+    """Raise WorkloadError, with the message of psql or pgbench, if the body fails or hangs.
+
+    label: of the arm. to_do: advice if the work itself fails.
+    """
+    kind, where = "operation" if workload.runs_once else "load", f"{workload.name}, on {label}"
+    try:
+        yield
+    except TrialHungError as error:
+        raise WorkloadError(
+            f"the first run of the {kind} did not finish in time on {label}",
+            slug="workload-hangs",
+            where=where,
+            found=str(error),
+            expected=f"an end within {patience_s:.0f} s, a part of the budget",
+            to_do="look for waits in pg_stat_activity and pg_locks, or run the same command with a larger --budget",
+        ) from error
+    except TrialFailedError as error:
+        raise WorkloadError(
+            f"the {kind} fails on {label}",
+            slug="workload-failed",
+            where=where,
+            found=str(error),
+            expected="no errors on any arm",
+            to_do=with_missing_tables(str(error), to_do),
+        ) from error
 
 
 _LONGEST_AWAY_S, _POLL_S = 30.0, 0.5

@@ -17,7 +17,7 @@ from pgversus.data.snapshot_cache import CachedSnapshot, cached_snapshots, remov
 from pgversus.data.snapshot_key import SnapshotKey
 from pgversus.errors import BuildError, StudyError
 from pgversus.host.commands import run
-from pgversus.host.directories import Cache
+from pgversus.host.directories import Cache, unused
 from pgversus.host.files import states_of
 from pgversus.host.identity import ServerUser
 from pgversus.records.inventory import CachedKind, CachedThing, InstalledServer
@@ -206,7 +206,11 @@ def take_out(cache: Cache, things: Sequence[CachedThing]) -> list[CachedThing]:
         elif thing.kind is CachedKind.SOURCE:
             remove_stored(cache.sources / thing.name)
         elif thing.kind is CachedKind.CCACHE:
-            shutil.rmtree(cache.ccache)
+            with unused(cache.ccache) as is_free:
+                if is_free:
+                    shutil.rmtree(cache.ccache)
+                else:
+                    stay.append(thing)
         elif thing.name in builds and not remove_build(builds[thing.name], cache):
             stay.append(thing)
     return stay

@@ -74,18 +74,9 @@ class WarmTrialRunner:
 
         Reads the size of the database first, in the state in which every block starts.
         """
-        server = self._set.servers[arm]
-        with failing_the_trial():
-            gauges = {"data_bytes": float(self._set.counters(arm).database_bytes())}
-        pid = server.postmaster_pid
-        with PeakMemory(pid) if pid is not None else nullcontext() as peak:
-            self._load_until_steady(arm, seed)
-        with failing_the_trial():
-            # Sessions report statistics when they end, before version 15 even later. Wait for these reports, so that
-            # they do not count in the first window.
-            self._set.counters(arm).read(settled=True)
-        most = peak.peak_bytes if peak is not None else None
-        return gauges if most is None else {**gauges, "server_memory_peak_bytes": float(most)}
+        gauges = {**self._data_bytes(arm), **self._warmed_up(arm, seed)}
+        self._settle(arm)
+        return gauges
 
     def measure(self, arm: int, seed: int, name: str) -> None:
         """Measure one window of load and its counters."""
@@ -106,6 +97,26 @@ class WarmTrialRunner:
     def stop_all(self) -> None:
         """Stop every managed server, after checking whether a read-only load has written."""
         self._set.stop_all(writes=self._writes)
+
+    def _data_bytes(self, arm: int) -> Mapping[str, float]:
+        with failing_the_trial():
+            return {"data_bytes": float(self._set.counters(arm).database_bytes())}
+
+    def _warmed_up(self, arm: int, seed: int) -> Mapping[str, float]:
+        """Run the load until it is steady; return the peak memory of the server, if known."""
+        pid = self._set.servers[arm].postmaster_pid
+        with PeakMemory(pid) if pid is not None else nullcontext() as peak:
+            self._load_until_steady(arm, seed)
+        most = peak.peak_bytes if peak is not None else None
+        return {} if most is None else {"server_memory_peak_bytes": float(most)}
+
+    def _settle(self, arm: int) -> None:
+        """Wait for the reports of ended sessions, so that they do not count in the first window.
+
+        Sessions report statistics when they end, before version 15 even later.
+        """
+        with failing_the_trial():
+            self._set.counters(arm).read(settled=True)
 
     def _start(self, arm: int) -> None:
         with started_on(self._design.server_processors):
@@ -130,6 +141,7 @@ class WarmTrialRunner:
                 # Before the log is read, which takes long enough to look like the work of other programs.
                 after = read_after(server, counters)
                 window = read_window(load, finished)
+            self._set.pause_like_others(arm)
         counted = {**window.counters, **grown(before, after, self._set.own_growth(arm))}
         was_disturbed = time_of_window.was_lost or is_disturbed(counted, window.seconds, CPUS)
         return replace(window, counters=counted, was_disturbed=was_disturbed)
@@ -139,9 +151,10 @@ class ColdTrialRunner(WarmTrialRunner):
     """A trial runner whose every window starts on a fresh server with its files evicted from the page cache."""
 
     def start(self, arm: int) -> None:
-        """Start on fresh data once, to see that the server starts; each window starts it again."""
+        """Start once, to see that the server starts and to count its writes; each window starts it again."""
         with failing_the_trial():
             self._start(arm)
+            self._set.count_writes(arm)
 
     def warm_up(self, arm: int, seed: int) -> Mapping[str, float]:
         """Run one cold window for the peak memory of the server; its effects on caches are gone before the next.
@@ -180,7 +193,7 @@ _WARM_UP_EXECUTIONS = 2
 
 @dataclass(slots=True)
 class BlockWork:
-    """The work of an arm's load since its warm-up in this block."""
+    """The work of an arm's load since its counters were read in this block."""
 
     before: Reading
     transactions: int = 0
@@ -207,9 +220,8 @@ class ShortWindowRunner(WarmTrialRunner):
     def warm_up(self, arm: int, seed: int) -> Mapping[str, float]:
         """Warm up, then read the counters at the start of the windows."""
         gauges = super().warm_up(arm, seed)
-        with failing_the_trial():
-            # Exclude the work of the warm-up.
-            self._done[arm] = BlockWork(before=read_before(self._set.servers[arm], self._set.counters(arm)))
+        # Not earlier, to exclude the work of the warm-up.
+        self._begin_counting(arm)
         return gauges
 
     def counted(self, arm: int, transactions: int) -> Mapping[str, float]:
@@ -217,6 +229,10 @@ class ShortWindowRunner(WarmTrialRunner):
         with failing_the_trial():
             after = read_after(self._set.servers[arm], self._set.counters(arm))
         return self._done[arm].counters(after, self._own_growth(arm), transactions)
+
+    def _begin_counting(self, arm: int) -> None:
+        with failing_the_trial():
+            self._done[arm] = BlockWork(before=read_before(self._set.servers[arm], self._set.counters(arm)))
 
     def _own_growth(self, arm: int) -> Mapping[str, float]:
         """Return the growth of the counters caused by pgversus itself."""

@@ -6,13 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from pgversus.engine.progress import Progress
-from pgversus.engine.testbed import TrialFailedError, TrialHungError, TrialRunner
-from pgversus.errors import WorkloadError
+from pgversus.engine.testbed import TrialFailedError, TrialRunner
 from pgversus.host.lost_time import LostTime
 from pgversus.host.page_cache import evict, read_in
 from pgversus.lab.acting_settings import Settings, session_settings
 from pgversus.lab.arm_servers import ArmServer, ServerSet
-from pgversus.lab.failures import failing_the_trial
+from pgversus.lab.failures import failing_the_trial, failures_of_first_run
 from pgversus.lab.readings import CPUS, grown, read_after, read_before
 from pgversus.lab.runner import FirstRun
 from pgversus.postgres import catalog
@@ -28,7 +27,8 @@ from pgversus.study.design import Design
 from pgversus.study.windows import fit_operation
 from pgversus.study.workload import Operation
 from pgversus.workload.operation_run import OperationEnvironment, run_operation, verify
-from pgversus.workload.pgbench import with_missing_tables
+
+_FIX_OPERATION = "fix the operation, its preparation, or its verification"
 
 
 class Repetitions:
@@ -46,7 +46,7 @@ class Repetitions:
     ) -> None:
         """operations: one for each arm. scratch: working directory of programs; removed after each repetition."""
         self._progress = progress
-        self._operations = operations
+        self.operations = operations
         self.servers = servers
         self._client = client
         self._scratch = scratch
@@ -110,12 +110,12 @@ class Repetitions:
         server.start()
         with connect(server.target) as connection:
             if self.servers.prewarms and self._cache is CacheState.WARM:
-                catalog.prewarm(connection)
+                self.servers.prewarm(arm, connection)
             catalog.checkpoint(connection)
         return {**gauges, "data_bytes": float(self.servers.counters(arm).database_bytes())}
 
     def _timed(self, arm: int, server: ArmServer, patience_s: float) -> Window:
-        operation, counters = self._operations[arm], self.servers.counters(arm)
+        operation, counters = self.operations[arm], self.servers.counters(arm)
         environment = OperationEnvironment(
             client=self._client,
             scratch=self._scratch,
@@ -235,24 +235,6 @@ class OperationRunner:
         return OperationTrialRunner(self._repetitions, preparation.patience_s)
 
     def _first(self, arm: int, server: ArmServer, before: Callable[[ArmServer], None]) -> Window:
-        where = f"{server.arm.workload.name}, on {server.arm.label}"
-        try:
+        operation = self._repetitions.operations[arm]
+        with failures_of_first_run(server.arm.label, operation, self._patience_s, _FIX_OPERATION):
             return self._repetitions.run(arm, self._patience_s, before=before)
-        except TrialHungError as error:
-            raise WorkloadError(
-                f"the first run of the operation did not finish in time on {server.arm.label}",
-                slug="workload-hangs",
-                where=where,
-                found=str(error),
-                expected=f"an operation that finishes within {self._patience_s:.0f} s, a part of the budget",
-                to_do="look for waits in pg_stat_activity and pg_locks, or run the same command with a larger --budget",
-            ) from error
-        except TrialFailedError as error:
-            raise WorkloadError(
-                f"the operation fails on {server.arm.label}",
-                slug="workload-failed",
-                where=where,
-                found=str(error),
-                expected="an operation that runs without errors on every arm and then passes its verification",
-                to_do=with_missing_tables(str(error), "fix the operation, its preparation, or its verification"),
-            ) from error

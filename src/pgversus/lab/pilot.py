@@ -8,15 +8,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pgversus.engine.testbed import TrialFailedError, TrialHungError
-from pgversus.errors import WorkloadError
 from pgversus.lab.arm_servers import ArmServer, wrote_since
+from pgversus.lab.failures import failures_of_first_run
 from pgversus.postgres import catalog
 from pgversus.postgres.session import Target, connect
 from pgversus.records.trials import Window
 from pgversus.study.design import Design
 from pgversus.study.windows import FEW_CLIENTS, least_window_s
-from pgversus.workload.pgbench import with_missing_tables
 from pgversus.workload.pgbench_run import PgbenchLoad, finished_transactions, read_window, run_seconds, run_window
 
 _PILOT_S = 1.0
@@ -54,27 +52,8 @@ def run_pilot(arms: Sequence[ArmServer], loads: Sequence[PgbenchLoad], design: D
     for server, load in zip(arms, loads, strict=True):
         with connect(server.target) as connection:
             before = catalog.rows_written(connection)
-        try:
-            window = representative_run(load, server.target, design)
-        except TrialHungError as error:
-            raise WorkloadError(
-                f"the first run of the load did not finish in time on {server.arm.label}",
-                slug="workload-hangs",
-                where=f"{load.workload.name}, on {server.arm.label}",
-                found=str(error),
-                expected=f"transactions that finish within {load.longest_s:.0f} s, a part of the budget",
-                to_do="look for waits in pg_stat_activity and pg_locks, or run the same command with a larger --budget",
-            ) from error
-        except TrialFailedError as error:
-            raise WorkloadError(
-                f"the workload fails on {server.arm.label}",
-                slug="workload-failed",
-                where=f"{load.workload.name}, on {server.arm.label}",
-                found=str(error),
-                expected="a load that runs without errors on every arm",
-                to_do=with_missing_tables(str(error), _FIX_SCRIPT),
-            ) from error
-        windows.append(window)
+        with failures_of_first_run(server.arm.label, load.workload, load.longest_s, _FIX_SCRIPT):
+            windows.append(representative_run(load, server.target, design))
         writes = wrote_since(server, before) or writes
     return PilotResult(
         writes=writes,

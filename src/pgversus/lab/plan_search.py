@@ -90,7 +90,7 @@ def _override(
     if old.explained is not None and new.explained is not None:
         changed = difference(read_plans(old.explained.run, "")[0], read_plans(new.explained.run, "")[0])
         if not changed.is_same_plan:
-            found = _restoring_setting(connection, old, new.statement, tried)
+            found = _restoring_setting(connection, old.explained, new.explained, new.statement, tried)
         elif changed.level is PlanLevel.BEHAVIOUR:
             may_restore = _behaviour_candidates(changed, tried, memory)
             found = _behaviour_restoring_setting(connection, old, new.statement, changed, may_restore)
@@ -122,14 +122,15 @@ def _only_reads(one: CapturedStatement) -> bool:
 
 
 def _restoring_setting(
-    connection: Connection, old: CapturedStatement, statement: Statement, tried: Sequence[Candidate]
+    connection: Connection, old: Explained, new: Explained, statement: Statement, tried: Sequence[Candidate]
 ) -> PlanOverride | None:
     """Return the first candidate that yields the old plan; else the first that differs only in missing sorts.
 
-    statement: as sent to the contender.
+    The second is pointless if the contender's own plan already differs only in these. statement: as sent to the
+    contender.
     """
-    assert old.explained is not None  # noqa: S101 - called only for statements with a plan
-    wanted = read_plans(old.explained.planned, "")[0]
+    wanted, own = (read_plans(one.planned, "")[0] for one in (old, new))
+    may_be_near = not is_same_but_for_sorts(own, wanted)
     ends = time.monotonic() + _LONGEST_S
     near = None
     for one in tried:
@@ -139,7 +140,7 @@ def _restoring_setting(
         found = None if explained is None else read_plans(explained.planned, "")[0]
         if found is not None and is_same_logic(found, wanted):
             return PlanOverride(candidate=one)
-        if near is None and found is not None and is_same_but_for_sorts(found, wanted):
+        if may_be_near and near is None and found is not None and is_same_but_for_sorts(found, wanted):
             near = PlanOverride(candidate=one, but_for=RemainingDifference.SORTS)
     return near
 

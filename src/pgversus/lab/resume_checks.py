@@ -121,7 +121,7 @@ def check_same_builds(earlier: Mapping[str, Any], now: Mapping[str, Fact], folde
     """
     before = earlier.get("builds", {})
     for name, build in now.items():
-        if name in before and before[name] != build:
+        if name in before and _identity(before[name]) != _identity(build):
             raise _another(
                 f"{name} is a different build from the one measured before",
                 folder,
@@ -130,6 +130,14 @@ def check_same_builds(earlier: Mapping[str, Any], now: Mapping[str, Fact], folde
                 now=build,
                 to_do="restore the earlier build, or start again with --new",
             )
+
+
+def _identity(build: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the facts by which a build is recognized."""
+    if build.get("origin") == FROM_SOURCE and build.get("artifact_sha256"):
+        # It contains the path of its source tree, so equal builds in different directories have different programs.
+        return {name: value for name, value in build.items() if name != "postgres_sha256"}
+    return build
 
 
 def check_same_client(earlier: Mapping[str, Any], now: Fact, folder: Path) -> None:

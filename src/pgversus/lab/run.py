@@ -37,7 +37,7 @@ from pgversus.lab.resume import (
 )
 from pgversus.lab.resume_checks import check_same_builds
 from pgversus.lab.side_effects import executed_on, measure_side_effects
-from pgversus.lab.study_host import Capture, ExternalData, MeasurableStudy, Measuring
+from pgversus.lab.study_host import Capture, ExternalData, MeasurableStudy, Measuring, check_external_servers
 from pgversus.lab.testbed import PostgresTestbed
 from pgversus.postgres.client import Client
 from pgversus.stats.confidence import check_precision
@@ -174,11 +174,15 @@ class _Run:
             return None
         capture = Capture.PLANS if self._options.plans else Capture.NONE
         again = partial(self._measure_beneath, "confirmation-", capture, measure_plans=measure_plans)
-        stopped = confirm(study, results, again, self._progress)
-        if stopped is StopReason.INTERRUPTED:
-            return stopped
         alone = partial(self._measure_beneath, "side-effects-", Capture.NONE)
-        return measure_side_effects(study, results, alone, self._progress) or stopped
+        try:
+            stopped = confirm(study, results, again, self._progress)
+            if stopped is StopReason.INTERRUPTED:
+                return stopped
+            return measure_side_effects(study, results, alone, self._progress) or stopped
+        except KeyboardInterrupt:
+            # The study that was being prepared has no results yet, but the others have.
+            return StopReason.INTERRUPTED
 
     def _measure_beneath(
         self,
@@ -250,6 +254,7 @@ def compare_plans(study: Study, user: ServerUser, client: Client, progress: Prog
 
     study: with one context. PgversusError of any kind if its servers cannot be provided, loaded or queried.
     """
+    check_external_servers(study, client)
     with open_resources(study, user, progress) as resources, ExitStack() as stack:
         snapshots = resources.snapshots(client, progress)
         shared = StudyResources(resources=resources, client=client, snapshots=snapshots, progress=progress)

@@ -15,7 +15,7 @@ from pgversus.study.comparison import BASELINE, Arm
 from pgversus.study.servers import RunningServer, ServerName
 from pgversus.study.settings import Setting
 from pgversus.study.study import Context, Skipped, Study
-from pgversus.text.redaction import value_without_secrets
+from pgversus.text.redaction import holds_secret, value_without_secrets
 
 Ask = Callable[[ServerName, Setting], SettingAnswer | None]
 """Asks a server about a setting; returns None if the server is unavailable."""
@@ -149,6 +149,8 @@ def _same_levels(study: Study, answers: _Answers) -> Iterator[StudyError]:
                     continue
                 ours, theirs = answers[arm.server, base], answers[arm.server, level]
                 same = ours is not None and theirs is not None and ours.value == theirs.value is not None
+                # A program is not told the value of a secret.
+                same = same and not any(holds_secret(name, one.value) for one in (base, level))
                 # In a product of several settings, one level may stay while another one changes.
                 alone = [s for s in arm.settings if s not in comparison.baseline.settings] == [level]
                 if same and alone and (name, base.value, level.value) not in seen:

@@ -56,6 +56,10 @@ class Placement:
         # so all threads then begin on the same processor.
         self._share_one = len(usable) < _FEW_PROCESSORS
 
+    def restart(self) -> None:
+        """Draw a new placement for the next window, which begins a quad."""
+        self._windows = 0
+
     def begin(self, clients: Sequence[int], servers: Sequence[int]) -> None:
         """Place the client's threads and the server's processes for the next window."""
         if self._windows % _WINDOWS_OF_QUAD == 0:
@@ -103,14 +107,14 @@ class SliceSession:
         watch: LoadSessions,
         places: Placement,
         log_prefix: str,
-        log_name: str | None,
     ) -> None:
         self._load = load
         self._target = target
         self._watch = watch
         self._places = places
         self._log_prefix = log_prefix
-        self._log_name = log_name
+        self.log_name: str | None = None
+        """Name under which the logs are kept, if logs are kept."""
         self._program: PausableProgram | None = None
         self._processes: list[int] = []
         self._logs_seen: float | None = None
@@ -162,6 +166,14 @@ class SliceSession:
         self._begins.append(begin)
         self._stops.append(self._drained(stopped))
 
+    def warm_up(self, seconds: float) -> None:
+        """Run without a window. Its transactions count as those outside the windows."""
+        self.run(seconds)
+        self._begins.clear()
+        del self._stops[:-1]
+        self._time_was_lost = False
+        self._places.restart()
+
     def add_host(self, growth: Mapping[str, float]) -> None:
         """Add the host's counters of a window."""
         for name, value in growth.items():
@@ -179,7 +191,7 @@ class SliceSession:
             check_end(finished, limit_s)
             return self._ended(finished)
         finally:
-            clear_logs(self._load, self._log_prefix, self._log_name)
+            clear_logs(self._load, self._log_prefix, self.log_name)
 
     def kill(self) -> None:
         """Kill pgbench in any state. Never fails."""
@@ -317,7 +329,7 @@ def replies_wait(load: PgbenchLoad, target: Target, design: Design) -> bool:
     """
     watch = LoadSessions(target)
     seed = design.seed or 1
-    session = SliceSession(load, target, watch, Placement(design, seed), "replies", None)
+    session = SliceSession(load, target, watch, Placement(design, seed), "replies")
     try:
         session.open(seed)
         return watch.wait_to_send()

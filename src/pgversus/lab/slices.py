@@ -30,21 +30,22 @@ class SliceRunner(ShortWindowRunner):
         """Counter growth of the servers caused by watching in this block."""
 
     def _load_until_steady(self, arm: int, seed: int) -> None:
-        """Run one session like the measured ones: data are already in memory, and each session warms its own caches."""
-        seconds = self._design.warm_up_s
-        self._watch(arm)
-        if seconds >= 1:
+        """Run the load; after a short warm-up its session stays open, since each session warms its own caches."""
+        if self._warms_up_long:
             super()._load_until_steady(arm, seed)
             return
-        self._run(arm, self._open(arm, seed, None), seconds)
-        self._sessions.pop(arm).close()
+        session = self._open(arm, seed)
+        with self._ending(arm):
+            session.warm_up(self._design.warm_up_s)
 
     def measure(self, arm: int, seed: int, name: str) -> None:
         """Measure one window; the first one of a session connects the clients."""
-        session = self._sessions.get(arm) or self._open(arm, seed, name)
+        session = self._sessions.get(arm) or self._open(arm, seed)
+        session.log_name = name
         before = read_host_of(self._set.servers[arm])
         design = self._design
-        self._run(arm, session, design.slice_s or design.window_s)
+        with self._ending(arm):
+            session.run(design.slice_s or design.window_s)
         session.add_host(difference(before, read_host_of(self._set.servers[arm])))
 
     def collect(self, arm: int) -> Sequence[Window]:
@@ -64,10 +65,17 @@ class SliceRunner(ShortWindowRunner):
         self._watches.clear()
 
     def warm_up(self, arm: int, seed: int) -> Mapping[str, float]:
-        """Warm up, then read the counters at the start of the windows."""
-        gauges = super().warm_up(arm, seed)
-        self._watch(arm).mark()
-        return gauges
+        """Warm up, and read the counters: before a short warm-up, whose session stays open and reports at its end."""
+        watch = self._watch(arm)
+        if self._warms_up_long:
+            gauges = super().warm_up(arm, seed)
+            watch.mark()
+            return gauges
+        data_bytes = self._data_bytes(arm)
+        self._settle(arm)
+        watch.mark()
+        self._begin_counting(arm)
+        return {**data_bytes, **self._warmed_up(arm, seed)}
 
     def _own_growth(self, arm: int) -> Mapping[str, float]:
         """Return the growth caused by reading counters and watching sessions together."""
@@ -82,11 +90,16 @@ class SliceRunner(ShortWindowRunner):
                 self._watches[arm] = LoadSessions(self._set.servers[arm].target)
         return self._watches[arm]
 
-    def _open(self, arm: int, seed: int, log_name: str | None) -> SliceSession:
+    @property
+    def _warms_up_long(self) -> bool:
+        """Whether the warm-up takes at least as long as the shortest run that pgbench can time."""
+        return self._design.warm_up_s >= 1
+
+    def _open(self, arm: int, seed: int) -> SliceSession:
         target = self._set.servers[arm].target
         places = Placement(self._design, seed)
         for attempt in range(_MOST_OPENED):
-            session = SliceSession(self._loads[arm], target, self._watch(arm), places, f"slices-{arm}", log_name)
+            session = SliceSession(self._loads[arm], target, self._watch(arm), places, f"slices-{arm}")
             self._sessions[arm] = session
             with self._ending(arm):
                 try:
@@ -98,10 +111,6 @@ class SliceRunner(ShortWindowRunner):
                 else:
                     break
         return session
-
-    def _run(self, arm: int, session: SliceSession, seconds: float) -> None:
-        with self._ending(arm):
-            session.run(seconds)
 
     @contextmanager
     def _ending(self, arm: int) -> Iterator[None]:

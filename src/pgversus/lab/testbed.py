@@ -30,7 +30,7 @@ from pgversus.postgres.fingerprint import Fingerprint, differences
 from pgversus.records.preparation import RUNNING_SERVER, ArmFacts, Preparation, first_patience_s
 from pgversus.study.comparison import BASELINE, Arm, CacheState
 from pgversus.study.dataset import Dataset
-from pgversus.study.needs import disk_bytes
+from pgversus.study.needs import KEPT_COPIES_BYTES, disk_bytes
 from pgversus.study.servers import RunningServer, ServerName
 from pgversus.study.settings import Setting
 from pgversus.study.study import Context, Study
@@ -135,10 +135,13 @@ class PostgresTestbed:
         free_up(disk_bytes(contexts) - there, self._shared.resources.cache, self._progress.say)
 
     def _forget_other_copies(self, used: ServerSet) -> None:
-        """Keep only big copies of other servers: together the cheap ones would exceed the estimated disk space."""
+        """Keep big copies of other servers, and as many cheap ones as the estimate of disk space includes."""
+        room = KEPT_COPIES_BYTES
         for servers in self._sets.values():
             if servers is not used:
-                servers.forget_copies(only_cheap=True)
+                room -= servers.cheap_copies_bytes
+                if room < 0:
+                    servers.forget_copies(only_cheap=True)
 
     def _forget_copies(self) -> None:
         for servers in self._sets.values():

@@ -113,7 +113,8 @@ def is_only_order(changes: Iterable[Change]) -> bool:
     return all(change.kind in _ORDER for change in changes if LEVEL_OF[change.kind] is PlanLevel.OPERATORS)
 
 
-_QUALIFIED = re.compile(r"[\w\"]\.[\w\"]*[A-Za-z_\"]")
+_QUALIFIED = re.compile(r"[\w\"]\.[\w\"]*[A-Za-z_\"](?![\w\"]*\()")
+_STRING = re.compile(r"'(?:[^']|'')*'")
 _MUCH = 1.1
 """Smaller ratios are ignored: parallel workers, samples and caches cause such differences by themselves."""
 _FEW_BLOCKS = 10.0
@@ -225,7 +226,7 @@ class _PlacedCondition:
 
     def is_same_as(self, other: "_PlacedCondition") -> bool:
         """Return whether both texts surely have the same meaning: without VERBOSE, columns lack their tables."""
-        return self.node.target == other.node.target or _QUALIFIED.search(self.text) is not None
+        return self.node.target == other.node.target or _QUALIFIED.search(_STRING.sub("", self.text)) is not None
 
 
 _PARAMETER = re.compile(r"\$(\d{1,5})\b")

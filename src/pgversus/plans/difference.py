@@ -120,13 +120,18 @@ def _in_order(plan: Plan) -> NodeMatching:
 
 
 def _time(one: ComparablePlan, other: ComparablePlan, matching: NodeMatching) -> TimeSplit | None:
-    if not (one.plan.is_measured and other.plan.is_measured):
+    if not (_has_times(one.plan) and _has_times(other.plan)):
         return None
     unchanged = [pair for pair in matching.pairs if _is_unchanged(one, other, *pair)]
     mine = _parts_of_runs(one, {place for place, _ in unchanged})
     theirs = _parts_of_runs(other, {there for _, there in unchanged})
     changed, same, rest = (_change(was, now) for was, now in zip(mine, theirs, strict=True))
     return TimeSplit(changed=changed, unchanged=same, unexplained=rest)
+
+
+def _has_times(plan: Plan) -> bool:
+    """Return whether the plan was executed, and the time of its nodes measured (not with TIMING OFF)."""
+    return plan.is_measured and any(node.measured.time_s is not None for node in plan.nodes)
 
 
 def _parts_of_runs(one: ComparablePlan, unchanged: set[int]) -> tuple[list[float], list[float], list[float]]:

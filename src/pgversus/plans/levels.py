@@ -12,7 +12,10 @@ from pgversus.plans.plan import INIT_PLAN, Fact, OperatorFamily, OwnWork, Plan, 
 _DIGITS = 16
 SPILLED = "Spilled"
 """A derived fact: whether the node itself wrote temporary files."""
-_OF_ONE_PROCESS = ("Sort Method", "Sort Space Type", "HashAgg Batches")
+_OF_ONE_PROCESS = (
+    *("Sort Method", "Sort Space Type", "HashAgg Batches"),
+    *("Full-sort Groups Sort Methods", "Pre-sorted Groups Sort Methods"),
+)
 # EXPLAIN reports these for the leader of parallel workers; they depend on which rows it happened to process.
 
 _SUBPLAN = "SubPlan "

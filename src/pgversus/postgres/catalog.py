@@ -22,6 +22,8 @@ _ROWS_FOR_EACH_OF_TARGET = 300
 _LARGEST_TARGET = 10000
 _ROOM = 1.05
 _FIRST_WITH_SHARED_STATISTICS = 150000
+LATE_REPORT_S = 1.0
+"""Time after which a server before 15 has reported the statistics of ended sessions."""
 _FIRST_WITH_UNKNOWN_ROWS = 140000
 """From 14 on, pg_class.reltuples is -1 instead of 0 for a table that was never analyzed."""
 _FIRST_OID_OF_USERS = 16384
@@ -217,8 +219,13 @@ def wait_for_reports(connection: Connection) -> None:
                 break
             time.sleep(_POLL_S)
             connection.execute("SELECT pg_stat_clear_snapshot()")
-    if connection.info.server_version < _FIRST_WITH_SHARED_STATISTICS:
-        time.sleep(1.0)
+    if reports_late(connection):
+        time.sleep(LATE_REPORT_S)
+
+
+def reports_late(connection: Connection) -> bool:
+    """Return whether the server reports statistics with a delay, as all do before 15."""
+    return connection.info.server_version < _FIRST_WITH_SHARED_STATISTICS
 
 
 def has_prewarm(connection: Connection) -> bool:
@@ -243,13 +250,22 @@ def install_prewarm(connection: Connection) -> None:
     connection.execute("CREATE EXTENSION IF NOT EXISTS pg_prewarm SCHEMA pg_catalog")
 
 
-def prewarm(connection: Connection) -> bool:
-    """Load user tables and indexes into shared buffers or the operating system's cache.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prewarmed:
+    """What the shared buffers of a server can hold."""
 
-    Return whether shared buffers can hold the whole database.
-    """
-    _, all_fits = _one(connection, "prewarm")
-    return bool(all_fits)
+    tables_fit: bool
+    """Whether they can hold all user tables and indexes."""
+    database_fits: bool
+    """Whether they can also hold everything else."""
+
+
+def prewarm(connection: Connection, *, into_buffers: bool) -> Prewarmed:
+    """Load user tables and indexes into shared buffers, if allowed and if they fit, or the operating system's cache."""
+    row = connection.execute(sql_text("prewarm"), (into_buffers,)).fetchone()
+    assert row is not None  # noqa: S101 - an aggregate without GROUP BY has one row
+    _, tables_fit, database_fits = row
+    return Prewarmed(tables_fit=bool(tables_fit), database_fits=bool(database_fits))
 
 
 def end_statements_after(connection: Connection, seconds: float) -> None:

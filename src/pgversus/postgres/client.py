@@ -6,7 +6,6 @@ dependency of pgversus and the same on every host. It needs only the C library a
 
 import re
 import shutil
-import tempfile
 from dataclasses import dataclass
 from importlib import metadata, util
 from pathlib import Path
@@ -16,7 +15,7 @@ from psycopg import conninfo
 from pgversus.builds.inspect import open_to_all
 from pgversus.errors import BuildError, ServerError
 from pgversus.host.commands import may_execute, run
-from pgversus.host.directories import make_directory, open_cache
+from pgversus.host.directories import make_directory, open_cache, scratch_directory
 from pgversus.host.identity import ServerUser
 from pgversus.host.permissions import private_lock
 from pgversus.postgres.session import Target, password_of
@@ -121,29 +120,33 @@ def check_encryption(client: Client, target: Target, label: str, *, runs_psql: b
     commands += [[str(client.psql), "-X", "-c", "", "-d", nowhere]] if runs_psql else []
     for arguments in commands:
         if match := _NOT_COMPILED_IN.search(run(arguments, environment=environment, user=client.user).stderr):
-            raise BuildError(
-                f"this {Path(arguments[0]).name} does not support the encryption required for the server",
-                slug="build-client-unencrypted",
-                where=f"{arguments[0]}, for {label}",
-                found=match[0],
-                expected="a client with the encryption that the URI or libpq's environment variables request",
-                to_do="specify one with --pgbench PATH, with psql in the same directory; the client that comes with "
-                "pgversus has no encryption",
-            )
+            raise _unencrypted(Path(arguments[0]), label, match[0])
+
+
+def _unencrypted(program: Path, label: str, found: str) -> BuildError:
+    return BuildError(
+        f"this {program.name} does not support the encryption required for the server",
+        slug="build-client-unencrypted",
+        where=f"{program}, for {label}",
+        found=found,
+        expected="a client with the encryption that the URI, libpq's environment variables or the server require",
+        to_do="specify one with --pgbench PATH, with psql in the same directory; the client that comes with pgversus "
+        "has no encryption",
+    )
 
 
 def check_login(client: Client, target: Target, label: str) -> None:
     """Raise ServerError if a server accepts pgversus but not the different user that pgbench runs as.
 
-    label: display name of the server.
+    label: display name of the server. BuildError if it accepts only encrypted connections, and pgbench has none.
     """
-    if client.user.is_self:
-        return
     # A blank in -I is not an initialization step: pgbench connects and does nothing else.
     arguments = [str(client.pgbench), "-i", "-I", " ", target.conninfo]
     environment = client.environment(target)
     finished = run(arguments, environment=environment, user=client.user, timeout_s=_TIMEOUT_S, ends_with_us=True)
-    if not finished.succeeded:
+    if not finished.succeeded and "no encryption" in finished.stderr:
+        raise _unencrypted(client.pgbench, label, finished.stderr.strip())
+    if not (finished.succeeded or client.user.is_self):
         name = client.user.name
         raise ServerError(
             f'the server accepts you but rejects "{name}", the user that psql and pgbench run as',
@@ -176,8 +179,8 @@ def _copy_for_all(package: Path, version: str) -> Path:
     place = cache.client / version
     with private_lock(cache.staging / f"client-{version}.lock"):
         if not place.exists():
-            with tempfile.TemporaryDirectory(prefix="client-", dir=cache.staging) as name:
-                copy = Path(name) / version
+            with scratch_directory(cache.staging, f"client-{version}-") as directory:
+                copy = directory / version
                 # Its libraries are in a sibling directory.
                 for part in package.parent.glob(f"{package.name}*"):
                     if part.name in (package.name, f"{package.name}.libs"):

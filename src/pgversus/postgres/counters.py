@@ -17,7 +17,7 @@ from itertools import pairwise
 import psycopg
 
 from pgversus.errors import ServerError
-from pgversus.postgres.catalog import database_bytes, sql_text, wait_for_reports
+from pgversus.postgres.catalog import database_bytes, reports_late, sql_text, wait_for_reports
 from pgversus.postgres.session import Connection, Target, asking, connect
 from pgversus.stats.counters import difference
 
@@ -95,6 +95,11 @@ class CounterSession:
         """Return cumulative counters. settled: let ended sessions report first. ServerError if the session is lost."""
         with asking(self._target):
             return read_settled_counters(self._connection) if settled else read_counters(self._connection)
+
+    @property
+    def reports_late(self) -> bool:
+        """Whether a settled reading waits for the reports of ended sessions."""
+        return reports_late(self._connection)
 
     def own_growth(self) -> dict[str, float]:
         """Return the amount that one reading adds to the next, by counter. ServerError if the session is lost.

@@ -56,13 +56,13 @@ def index_keys(connection: Connection) -> dict[str, tuple[str, ...]]:
 def rows_digest(connection: Connection, statement: str) -> RowsDigest | None:
     """Return the number of rows that a statement returns and a hash over them; None if it is not a query.
 
-    Runs in a transaction, since a query may write.
+    What the query writes is undone.
     """
     columns = _columns(connection, statement)
     if columns is None:
         return None
     returned = _returned_rows(connection, statement, columns)
-    with connection.transaction():
+    with connection.transaction(force_rollback=True):
         row = connection.execute(_digest_query(statement, in_order=returned.is_ordered).encode()).fetchone()
     assert row is not None  # noqa: S101 - an aggregate without GROUP BY has one row
     rows, digest, in_order = row

@@ -90,5 +90,7 @@ def _suggested(connection: Connection, text: str) -> list[Sample]:
 
 def _values(connection: Connection, column: Column) -> ColumnValues:
     row = connection.execute(sql_text("column_values"), (column.table, column.name)).fetchone()
-    most_common, histogram = row or (None, None)
-    return ColumnValues(most_common=tuple(most_common or ()), histogram=tuple(histogram or ()))
+    most_common, histogram, is_unique = row or (None, None, False)
+    return ColumnValues(
+        most_common=tuple(most_common or ()), histogram=tuple(histogram or ()), is_unique=bool(is_unique)
+    )

@@ -95,7 +95,11 @@ def uri_target(uri: str, settings: Sequence[Setting], *, uses_environment: bool 
     parameters = _parameters(uri)
     password = parameters.pop("password", None)
     options = " ".join(f"-c {_escape(str(setting))}" for setting in settings)
-    options = f"{parameters.pop('options', '')} {options}".strip()
+    # With options in the connection string, libpq ignores PGOPTIONS.
+    others = parameters.pop("options", None) or (
+        os.environ.get("PGOPTIONS", "") if options and uses_environment else ""
+    )
+    options = f"{others} {options}".strip()
     is_secret = code_without_secrets(options) != options or any(
         holds_secret(setting.name, setting.value) for setting in settings
     )
@@ -146,6 +150,8 @@ def connect(target: Target, *, as_the_load: bool = False) -> Iterator[Connection
     except psycopg.Error as error:
         raise _failed(target, error, what="the connection to the server failed", slug="server-connection") from error
     with asking(target), connection:
+        if connection.info.encoding == "ascii":
+            _decode_text(connection)
         if not as_the_load:
             _lift_limits(connection)
         yield connection
@@ -169,6 +175,13 @@ def asking(target: Target) -> Iterator[None]:
     except psycopg.Error as error:
         what = "a query that pgversus sent to the server failed"
         raise _failed(target, error, what=what, slug="server-query") from error
+
+
+def _decode_text(connection: Connection) -> None:
+    """Select another encoding for the session than SQL_ASCII, with which psycopg returns text as bytes."""
+    # A database with the encoding SQL_ASCII converts nothing, and every byte is a character of LATIN1.
+    converts = connection.info.parameter_status("server_encoding") != "SQL_ASCII"
+    connection.execute(f"SET client_encoding = '{'UTF8' if converts else 'LATIN1'}'".encode())
 
 
 _UNLIMITED = (

@@ -25,14 +25,23 @@ def caveat_text(caveat: Caveat) -> str:
 def joint_text(caveats: Mapping[str, Caveat]) -> str:
     """Return caveats with the same slug as one sentence, with their values in turn: `17.6 / 18.1 used 17 % / 14 %`.
 
-    If the values are long, it is the first caveat with the arms of the others. caveats: by the label of their arm.
+    If the values are long, it is the first caveat with the arms of the others. Caveats in different words, such as
+    faster and slower, are not joined. caveats: by the label of their arm.
     """
+    alike: dict[str, dict[str, Caveat]] = {}
+    for label, caveat in caveats.items():
+        alike.setdefault(_sentence(caveat), {})[label] = caveat
+    return "; ".join(map(_joint, alike.values()))
+
+
+def _joint(caveats: Mapping[str, Caveat]) -> str:
+    """Return caveats in the same words as one sentence."""
     first, *others = caveats.values()
     shown = [_shown(one) for one in (first, *others)]
     values = {name: [one.get(name, "") for one in shown] for name in shown[0]}
     joint = {name: texts[0] if len(set(texts)) == 1 else " / ".join(texts) for name, texts in values.items()}
     is_short = all(len(joint[name]) <= _LONGEST_JOINT for name, texts in values.items() if len(set(texts)) > 1)
-    if is_short and len(set(map(_sentence, caveats.values()))) == 1:
+    if is_short:
         return _(_sentence(first), **joint)
     return _("{caveat} (similar for {arms})", caveat=caveat_text(first), arms=both(list(caveats)[1:]))
 
@@ -101,6 +110,9 @@ SENTENCES = {
     "short-writing-windows": N_(
         "in windows of {window_s}, a load that writes shows only part of a large difference between {baseline} and "
         "{contender} (--window 5s shows more of it)"
+    ),
+    "latency-without-failed": N_(
+        "{share} of the transactions of {arm} failed, perhaps the slowest ones; their latencies are not included"
     ),
     "failed-transactions": N_("{failed} transactions of {arm} ended in a serialization failure or a deadlock"),
     "unclocked-transactions": N_(

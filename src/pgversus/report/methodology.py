@@ -13,6 +13,7 @@ from pgversus.stats.analysis import ContenderResult, smallest_difference, spread
 from pgversus.stats.block_model import noise_parts
 from pgversus.study.build_options import USUAL_MANNER, BuildSystem
 from pgversus.study.design import Design, WindowKind
+from pgversus.study.metrics import Metric
 from pgversus.study.workload import PgbenchWorkload, Step, loads_of
 from pgversus.text.translation import N_, _, either, listed, ngettext
 from pgversus.text.units import duration, latency, percent, size
@@ -85,7 +86,10 @@ def sensitivity(answer: Answer, result: ContenderResult) -> Sensitivity:
             spread_of_blocks=None, spread_of_windows=None, spread_of_starts=None, smallest_difference=None
         )
     has_interval = ratio.low is not None and ratio.high is not None
-    parts = noise_parts(estimate, answer.blocks, result.contender)
+    # Windows have a ratio of throughput, which is also that of mean latencies in a closed loop.
+    of_windows = {Metric.TPS} if answer.comparison.workload.is_open_loop else {Metric.TPS, Metric.LATENCY_MEAN}
+    is_known = answer.analysis.metric in of_windows
+    parts = noise_parts(estimate, answer.blocks, result.contender) if is_known else None
     return Sensitivity(
         spread_of_blocks=spread_of_blocks(estimate),
         spread_of_windows=None if parts is None else math.expm1(parts.windows),

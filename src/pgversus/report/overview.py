@@ -92,9 +92,7 @@ def not_measured(answer: StudyAnswer) -> list[str]:
     """Return contexts without blocks and skipped treatments, with reasons, limited to the first ones."""
     whole = _("the comparison")
     lines = [f"{one.context.label or whole}: {unanswered_text(one)}" for one in answer.unanswered]
-    lines += [
-        _("{treatment}, skipped: {reason}", treatment=one.label, reason=one.reason) for one in answer.study.skipped
-    ]
+    lines += [f"{one.label}: {one.reason}" for one in answer.study.skipped]
     rest = len(lines) - MOST_ROWS
     return lines[:MOST_ROWS] + ([_("{rest} more", rest=rest)] if rest > 0 else [])
 

@@ -273,6 +273,7 @@ def _measured_conditions(one: Answer) -> dict[str, str]:
     return {
         **{setting.name: setting.value for setting in comparison.baseline.settings},
         **dict(comparison.dataset.variables),
+        **dict(comparison.workload.variables),
         "workload": PurePath(comparison.workload.name).stem,
         "clients": str(comparison.workload.clients),
         "threads": str(comparison.workload.threads),

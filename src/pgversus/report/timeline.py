@@ -33,8 +33,9 @@ def timeline_table(answer: Answer) -> AnswerTable:
         plan = _("changed") if any(step.has_changed for step in own) else ""
         rows.append((arm.label, bar, plan, mean_text(answer, arm.index, metric), *_verdict_cells(answer, arm.index)))
     against = _("vs {baseline}", baseline=comparison.baseline.label)
+    scripts = ", ".join(dict.fromkeys(script.name for script in comparison.workload.scripts))
     return AnswerTable(
-        title=", ".join(dict.fromkeys(script.name for script in comparison.workload.scripts)),
+        title=scripts or comparison.workload.short_name,
         heads=(_("version"), "", _("plan"), metric_text(metric), against, interval_heading(), _("verdict")),
         rows=rows,
         names=3,

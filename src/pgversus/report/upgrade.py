@@ -41,6 +41,8 @@ _FINDINGS = {
 }
 _CLAIMS = frozenset({Finding.SLOWER, Finding.LIKELY_SLOWER, Finding.FASTER, Finding.LIKELY_FASTER})
 _LONGEST = 60
+_WORTH_SAYING = 0.001
+"""Share of the load."""
 _ERROR = re.compile(r"ERROR: +(.*)")
 
 
@@ -80,7 +82,7 @@ def _rows(upgrade: UpgradeAnswer) -> Iterator[tuple[str, ...]]:
             "" if one.share is None else percent(one.share),
             shown.value if one.finding in _CLAIMS else "",
             shown.interval,
-            _("changed") if one.changed else "",
+            _("changed") if one.has_changed_plan else "",
         )
 
 
@@ -162,15 +164,25 @@ def _target_sentence(upgrade: UpgradeAnswer) -> str:
         if attention
         else _("No statement needs attention.")
     )
-    load = _load_sentence(upgrade.load, source=upgrade.source, target=upgrade.target)
+    checked = math.fsum(one.share or 0.0 for one in upgrade.findings)
+    load = _load_sentence(upgrade.load, checked, source=upgrade.source, target=upgrade.target)
     return together(load, _planning_sentence(upgrade.planning), needs)
 
 
-def _load_sentence(load: LoadChange | None, **names: str) -> str:
-    """Return the change in the total time of the application."""
+def _load_sentence(load: LoadChange | None, checked: float, **names: str) -> str:
+    """Return the change in the total time of the application. checked: share of all statements of the check."""
     if load is None:
         return _("{target} compared with {source}.", **names)
     bounds = {"low": change(load.low), "high": change(load.high)}
+    if checked - load.share >= _WORTH_SAYING:
+        return _(
+            "Total execution time on {target}: {change} compared with {source} (between {low} and {high}), without the "
+            "statements that fail or have no ratio ({share} of the load).",
+            change=change(load.ratio),
+            share=percent(checked - load.share),
+            **bounds,
+            **names,
+        )
     return _(
         "Total execution time on {target}: {change} compared with {source} (between {low} and {high}).",
         change=change(load.ratio),
@@ -253,7 +265,7 @@ def _document(found: StatementFinding) -> dict[str, Any]:
         "finding": found.finding.value,
         "share": found.share,
         **_bounded(found.log_ratio),
-        "has_changed_plan": bool(found.changed),
+        "has_changed_plan": found.has_changed_plan,
         "undone_by": _undo(found),
         "failure": found.failure or None,
     }

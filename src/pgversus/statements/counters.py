@@ -27,6 +27,8 @@ class Counted:
     rows: int | None
     skipped: str = ""
     """Why the row does not count: the statement is nested in another one, or its text is hidden."""
+    database: str = ""
+    """Identity of the database in which it was executed; empty if unknown."""
 
 
 def is_counters_header(names: Iterable[str]) -> bool:
@@ -80,6 +82,7 @@ def _counted(row: Mapping[str, Any], where: str) -> Counted:
         seconds=_total_ms(row, where) * _MS,
         rows=None if rows in (None, "") else round(_number(row, "rows", where)),
         skipped=skipped,
+        database=str(row.get("dbid") or ""),
     )
 
 

@@ -7,7 +7,7 @@ import csv
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from pgversus.statements.statement import Sample
 
 CSV_COLUMNS = range(22, 30)
 """Number of columns of csvlog: 22 in version 9.0, 26 since 14."""
-_CSV_SESSION, _CSV_SEVERITY, _CSV_MESSAGE, _CSV_DETAIL = 5, 11, 13, 14
+_CSV_SESSION, _CSV_SEVERITY, _CSV_MESSAGE, _CSV_DETAIL, _CSV_CONTEXT = 5, 11, 13, 14, 18
 SEVERITIES = frozenset(
     {"DEBUG5", "DEBUG4", "DEBUG3", "DEBUG2", "DEBUG1", "INFO", "NOTICE", "WARNING", "ERROR", "LOG", "FATAL", "PANIC"}
 )
@@ -25,8 +25,14 @@ STDERR_LINE = re.compile(
     r"|DETAIL|HINT|QUERY|CONTEXT|STATEMENT|LOCATION|BACKTRACE):  (?P<text>.*)$",
     re.DOTALL,
 )
-_PROCESS = re.compile(r"\[(\d+)(?:-\d+)?\]|\b([0-9a-f]+\.[0-9a-f]+)\b")
-"""%p in brackets, or %c, anywhere in log_line_prefix."""
+_PROCESS = re.compile(r"\[(\d+)(?:-\d+)?\]")
+"""%p in brackets, anywhere in log_line_prefix."""
+_SESSION = re.compile(r"(?<![0-9a-f.:])([0-9a-f]{8}\.[0-9a-f]+)(?![0-9a-f.])")
+"""%c: the time of the start and the number of the process. Times and addresses have other forms."""
+_SQLSTATE = re.compile(r"^[0-9A-Z]{5}: ")
+"""Written before a message if log_error_verbosity is verbose."""
+_NESTED = re.compile(r"^(?:PL/\w+|SQL) function |^SQL statement ", re.MULTILINE)
+"""The context of a statement inside a function."""
 _DURATION = re.compile(r"duration: (\d+(?:\.\d+)?) ms(?:  (.*))?", re.DOTALL)
 _SENT = re.compile(r"(?:statement|execute (?!fetch from ).+?): (.*)", re.DOTALL)
 _PLAN, _PLAN_LINE = "plan:\n", re.compile(r"^\S.*\(cost=\d", re.MULTILINE)
@@ -42,6 +48,7 @@ class LogEntry:
     """Identity of the session; empty if the log does not contain it."""
     message: str
     detail: str
+    context: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +64,12 @@ def csv_entries(lines: Iterable[str]) -> Iterator[LogEntry | None]:
     csv.field_size_limit(sys.maxsize)
     for row in csv.reader(lines):
         if len(row) in CSV_COLUMNS and row[_CSV_SEVERITY] in SEVERITIES:
-            yield LogEntry(session=row[_CSV_SESSION], message=row[_CSV_MESSAGE], detail=row[_CSV_DETAIL])
+            yield LogEntry(
+                session=row[_CSV_SESSION],
+                message=row[_CSV_MESSAGE],
+                detail=row[_CSV_DETAIL],
+                context=row[_CSV_CONTEXT],
+            )
         elif row:
             yield None
 
@@ -70,7 +82,10 @@ def json_entries(lines: Iterable[str]) -> Iterator[LogEntry | None]:
         row = _json(line)
         if isinstance(row, dict) and isinstance(row.get("message"), str):
             yield LogEntry(
-                session=str(row.get("session_id", "")), message=row["message"], detail=str(row.get("detail", ""))
+                session=str(row.get("session_id", "")),
+                message=row["message"],
+                detail=str(row.get("detail", "")),
+                context=str(row.get("context", "")),
             )
         else:
             yield None
@@ -91,20 +106,26 @@ def stderr_entries(lines: Iterable[str]) -> Iterator[LogEntry | None]:
                 yield None
         elif found["severity"] in SEVERITIES:
             if parts:
-                yield LogEntry(session=session, message=parts["message"], detail=parts.get("DETAIL", ""))
-            session, parts, part = _session(found["prefix"]), {"message": found["text"]}, "message"
+                yield _entry(session, parts)
+            session, part = _session(found["prefix"]), "message"
+            parts = {part: _SQLSTATE.sub("", found["text"])}
         elif parts:
             part = found["severity"]
             parts[part] = found["text"]
     if parts:
-        yield LogEntry(session=session, message=parts["message"], detail=parts.get("DETAIL", ""))
+        yield _entry(session, parts)
+
+
+def _entry(session: str, parts: Mapping[str, str]) -> LogEntry:
+    detail, context = parts.get("DETAIL", ""), parts.get("CONTEXT", "")
+    return LogEntry(session=session, message=parts["message"], detail=detail, context=context)
 
 
 def executions(entries: Iterable[LogEntry]) -> Iterator[Execution]:
     """Yield every execution that the messages report with its duration.
 
     An execution that both auto_explain and the server itself report counts once. Parsing, binding and fetches after the
-    first one are not executions.
+    first one are not executions, and a statement inside a function is a part of the one that calls it.
     """
     sent: dict[str, tuple[str, str]] = {}
     """Text and detail of the statement logged last, by session: its duration follows in a separate message."""
@@ -118,6 +139,8 @@ def executions(entries: Iterable[LogEntry]) -> Iterator[Execution]:
             continue
         seconds, rest = float(duration[1]) * _MS, duration[2]
         if rest is not None and rest.startswith(_PLAN):
+            if _NESTED.search(entry.context):
+                continue
             if entry.session in explained:
                 yield explained.pop(entry.session)
             if (found := _explained(rest.removeprefix(_PLAN), seconds)) is not None:
@@ -127,7 +150,7 @@ def executions(entries: Iterable[LogEntry]) -> Iterator[Execution]:
         if not text:
             continue
         execution = _execution(text, detail, seconds)
-        if (before := explained.pop(entry.session, None)) is not None and before.sample.text != text:
+        if (before := explained.pop(entry.session, None)) is not None and before.sample.text != text.strip():
             yield before
         yield execution
     yield from explained.values()
@@ -155,7 +178,7 @@ def _explained(body: str, seconds: float) -> Execution | None:
         if not isinstance(plan, dict) or not isinstance(plan.get("Query Text"), str):
             return None
         values = plan.get("Query Parameters", "")
-        return _execution(plan["Query Text"], f"Query Parameters: {values}" if values else "", seconds)
+        return _execution(plan["Query Text"].strip(), f"Query Parameters: {values}" if values else "", seconds)
     if not body.startswith("Query Text: ") or (plan_line := _PLAN_LINE.search(body)) is None:
         return None
     head = body[: plan_line.start()].removeprefix("Query Text: ")
@@ -164,8 +187,8 @@ def _explained(body: str, seconds: float) -> Execution | None:
 
 
 def _session(prefix: str) -> str:
-    found = _PROCESS.search(prefix)
-    return "" if found is None else found[1] or found[2]
+    found = _PROCESS.search(prefix) or _SESSION.search(prefix)
+    return "" if found is None else found[1]
 
 
 def _json(text: str) -> Any:

@@ -1,8 +1,12 @@
-"""PostgreSQL's own parser, for one statement: its kind and its fingerprint."""
+"""PostgreSQL's own parser: the statements of a text, and the kind and the fingerprint of each."""
 
 import hashlib
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
+from typing import Any
 
 import pgparse
 
@@ -13,6 +17,8 @@ _WRITES = frozenset({"InsertStmt", "UpdateStmt", "DeleteStmt", "MergeStmt"})
 _LONGEST = 1_000_000
 """Maximum number of characters. The parser's tree needs a hundred times the memory of the text."""
 _REMEMBERED = 10_000
+_NUMBERED = re.compile(r"\d\d")
+"""What the parser's fingerprint ignores in the names of tables."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,29 +34,72 @@ class Parsed:
 @lru_cache(maxsize=_REMEMBERED)
 def parsed(text: str) -> Parsed:
     """Parse a text with the grammar of PostgreSQL 17. A text that is not one statement has the kind UNKNOWN."""
+    trees, problem = _trees(text)
+    if not problem and len(trees) != 1:
+        problem = f"{len(trees)} statements in one text" if trees else "no statement"
+    if problem:
+        return _unknown(text, problem)
+    tree = trees[0]["stmt"]
+    return Parsed(fingerprint=_fingerprint(text, tree), kind=_kind(tree))
+
+
+def separated(text: str) -> list[str]:
+    """Return the statements of a text, each with the comments before it; the whole text if it cannot be parsed."""
+    trees, problem = _trees(text)
+    if problem:
+        return [text]
+    # The parser counts bytes.
+    encoded = text.encode()
+    edges = [*(tree.get("stmt_location", 0) for tree in trees), len(encoded)]
+    return [encoded[start:end].decode() for start, end in pairwise(edges)]
+
+
+def dicts_in(tree: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield every dict in a parse tree, in no particular order."""
+    waiting = [tree]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            yield one
+            waiting += one.values()
+        elif isinstance(one, list):
+            waiting += one
+
+
+def _fingerprint(text: str, tree: Any) -> str:
+    """Return the parser's fingerprint, but a different one for tables such as events_2023 and events_2024."""
+    found = pgparse.fingerprint(text)
+    names = (one["RangeVar"].get("relname", "") for one in dicts_in(tree) if "RangeVar" in one)
+    numbered = sorted({name for name in names if _NUMBERED.search(name)})
+    return _digest("\0".join([found, *numbered])) if numbered else found
+
+
+def _trees(text: str) -> tuple[list[Any], str]:
+    """Return the tree of each statement in a text, and why the text cannot be parsed; empty if it can."""
     if len(text) > _LONGEST:
-        return _unknown(text, f"a text of more than {_LONGEST:,} characters")
+        return [], f"a text of more than {_LONGEST:,} characters"
     if "\0" in text:
-        return _unknown(text, "a zero byte in the text")
+        return [], "a zero byte in the text"
     try:
-        trees = pgparse.parse(text)
-        fingerprint = pgparse.fingerprint(text)
+        return pgparse.parse(text), ""
     except (pgparse.PGQueryError, ValueError, RecursionError) as error:
-        return _unknown(text, str(error) or type(error).__name__)
-    if len(trees) != 1:
-        return _unknown(text, f"{len(trees)} statements in one text" if trees else "no statement")
-    return Parsed(fingerprint=fingerprint, kind=_kind(trees[0]["stmt"]))
+        return [], str(error) or type(error).__name__
 
 
-def _kind(tree: dict[str, dict[str, object]]) -> StatementKind:
+def _kind(tree: Mapping[str, Mapping[str, Any]]) -> StatementKind:
     ((node, fields),) = tree.items()
     # SELECT INTO creates a table.
-    if node in _READS and "intoClause" not in fields:
-        return StatementKind.READS
-    return StatementKind.WRITES if node in _WRITES else StatementKind.UTILITY
+    if node not in _READS | _WRITES or "intoClause" in fields:
+        return StatementKind.UTILITY
+    queries = [one["CommonTableExpr"]["ctequery"] for one in fields.get("withClause", {}).get("ctes", ())]
+    # WITH may contain statements that write, at the top level only.
+    return StatementKind.WRITES if any(_WRITES & found.keys() for found in (tree, *queries)) else StatementKind.READS
 
 
 def _unknown(text: str, problem: str) -> Parsed:
     """Return the result for a text that is not one statement. Its fingerprint ignores differences in white space."""
-    digest = hashlib.sha256(" ".join(text.split()).encode(errors="surrogatepass")).hexdigest()[:16]
-    return Parsed(fingerprint=digest, kind=StatementKind.UNKNOWN, problem=problem)
+    return Parsed(fingerprint=_digest(" ".join(text.split())), kind=StatementKind.UNKNOWN, problem=problem)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]

@@ -4,7 +4,7 @@ import csv
 import json
 import re
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
@@ -31,11 +31,13 @@ from pgversus.statements.logs import (
     json_entries,
     stderr_entries,
 )
+from pgversus.statements.parsing import separated
 
 _NAME = re.compile(r"^-- name: *(.+?) *$", re.MULTILINE)
 _VALUES = re.compile(r"^-- values: *(.*?) *$", re.MULTILINE)
 _END = re.compile(r";\s*(?:--[^\n]*(?:\n\s*|\Z))*\Z")
 """The end of a statement, and comments after it, which belong to the next one."""
+_ELSEWHERE = "executed in another database of the server"
 _FIRST_LINES = 50
 """Number of lines at the beginning of a log in text form that must contain a message."""
 
@@ -85,13 +87,14 @@ def read_rows(where: str, rows: Iterable[Mapping[str, Any]], collection: Collect
 
 
 def read_sql(where: str, text: str, name: str, collection: Collection) -> SourceReport:
-    """Add the statements of a file of SQL to the collection: one, or several that begin with `-- name: NAME`.
+    """Add the statements of a file of SQL to the collection.
 
-    Lines `-- values: $1 = '5', $2 = NULL` give values for the parameters of a statement; each line is one set.
-    StudyError for values that cannot be read. name: the name of a single statement.
+    A line `-- name: NAME` names the statements up to the next such line, which are numbered if there are several. Lines
+    `-- values: $1 = '5', $2 = NULL` before a statement give values for its parameters; each line is one set. StudyError
+    for values that cannot be read. name: the name of statements before the first such line.
     """
     report = SourceReport(where=where, form="SQL")
-    for title, statement in _named_parts(text, name):
+    for title, statement in _named_statements(text, name):
         values = []
         for line in _VALUES.findall(statement):
             if (found := logged_values(line)) is None:
@@ -104,11 +107,12 @@ def read_sql(where: str, text: str, name: str, collection: Collection) -> Source
     return report
 
 
-def _named_parts(text: str, name: str) -> Iterator[tuple[str, str]]:
-    _, *parts = _NAME.split(text)
-    if not parts:
-        yield name, text
-    yield from zip(parts[::2], parts[1::2], strict=True)
+def _named_statements(text: str, name: str) -> Iterator[tuple[str, str]]:
+    first, *parts = _NAME.split(text)
+    for title, part in zip([name, *parts[::2]], [first, *parts[1::2]], strict=True):
+        statements = separated(part)
+        for number, statement in enumerate(statements, 1):
+            yield f"{title} {number}" if len(statements) > 1 else title, statement
 
 
 def _head(lines: Iterator[str]) -> list[str]:
@@ -176,9 +180,15 @@ def _counters(where: str, head: list[str], lines: Iterable[str], report: SourceR
 
 
 def _add_counters(rows: Iterable[Counted], collection: Collection, report: SourceReport) -> None:
-    for row in rows:
-        if row.skipped:
-            report.skipped[row.skipped] += 1
+    """Add the statements of one database. The view has those of all, and the application's takes most of the time."""
+    all_rows = list(rows)
+    seconds: dict[str, float] = defaultdict(float)
+    for row in all_rows:
+        seconds[row.database] += row.seconds
+    largest = max(seconds, key=seconds.__getitem__, default="")
+    for row in all_rows:
+        if reason := row.skipped or (_ELSEWHERE if row.database != largest else ""):
+            report.skipped[reason] += 1
         else:
             collection.add_counters(row.text, calls=row.calls, seconds=row.seconds, rows=row.rows)
             report.found += 1

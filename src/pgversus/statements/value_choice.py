@@ -10,16 +10,18 @@ from typing import Any
 
 import pgparse
 
+from pgversus.statements.parsing import dicts_in
 from pgversus.statements.statement import Sample, ValueClass
 
 _NAME = r"""(?:"(?:[^"]|"")+"|\w+)\.(?:"(?:[^"]|"")+"|\w+)"""
 _CAST = r"::[\w ]+(?:\([\d,]+\))?"
 _COLUMN = rf"(?:(?<!\w)\((?P<cast>{_NAME})\){_CAST}|(?P<plain>{_NAME}))"
 _OPERATOR = r"(?P<operator><>|<=|>=|=|<|>|~~\*?)"
-_PARAMETER = r"(?:ANY \()?\(?\$(?P<number>\d+)\)?"
+_PARAMETER = r"(?P<any>ANY \()?\(?\$(?P<number>\d+)\)?"
 _COMPARED = re.compile(rf"{_COLUMN} {_OPERATOR} {_PARAMETER}")
 _COMPARED_WITH = re.compile(rf"{_PARAMETER}(?:{_CAST})? {_OPERATOR} {_COLUMN}")
 _TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
+_ASSIGNED, _ANY = ":=", " ANY"
 _FROM, _TO = frozenset({">", ">="}), frozenset({"<", "<="})
 _LIKE = frozenset({"~~", "~~*"})
 _NUMBERS = frozenset({"smallint", "integer", "bigint", "numeric", "real", "double precision"})
@@ -51,7 +53,7 @@ class ParameterUse:
     """Number of the parameter, from 1."""
     column: Column
     operator: str
-    """From the column's side: `created > $1` has `>`."""
+    """From the column's side: `created > $1` has `>`, `id = ANY ($1)` has `= ANY`, and `SET id = $1` has `:=`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +64,8 @@ class ColumnValues:
     """The most common one first."""
     histogram: tuple[str, ...]
     """In ascending order, with equal numbers of rows between neighbors; without the most common values."""
+    is_unique: bool = False
+    """Whether a unique index contains the column, so that another row's value cannot be assigned."""
 
 
 def uses_in_plan(plan: Mapping[str, Any]) -> list[ParameterUse]:
@@ -94,7 +98,7 @@ def assigned(text: str) -> list[ParameterUse]:
         ParameterUse(
             number=target["ResTarget"]["val"]["ParamRef"]["number"],
             column=Column(table=table, name=target["ResTarget"]["name"]),
-            operator="=",
+            operator=_ASSIGNED,
         )
         for target in fields.get("targetList", ())
         if "ParamRef" in target["ResTarget"].get("val", {})
@@ -105,7 +109,7 @@ def limits(text: str) -> dict[int, str]:
     """Return values for the parameters of LIMIT and OFFSET, by number."""
     return {
         node[name]["ParamRef"]["number"]: value
-        for node in _dicts(_tree(text))
+        for node in dicts_in(_tree(text))
         for name, value in _LIMITS.items()
         if "ParamRef" in node.get(name, {})
     }
@@ -145,11 +149,13 @@ def _value(
         values = known.get(use.column)
         if use.number != number or values is None or not (values.most_common or values.histogram):
             continue
+        if use.operator == _ASSIGNED and values.is_unique:
+            return None
         if use.operator in _FROM | _TO:
             others = {one.operator for one in uses if one.column == use.column and one.number != number}
             return _bound(use.operator, others, _ascending(values, type_name), value_class)
         likely = _values(values, value_class)
-        if type_name.endswith("[]"):
+        if use.operator.endswith(_ANY):
             return "{" + ",".join(map(_element, likely[:_LISTED])) + "}"
         return f"{likely[0][:_PREFIX]}%" if use.operator in _LIKE else likely[0]
     return None
@@ -181,7 +187,8 @@ def _bound(operator: str, others: set[str], ordered: Sequence[str], value_class:
 def _comparisons(text: str) -> Iterator[tuple[str, str, int]]:
     """Yield column, operator and number of the parameter of each comparison in a condition."""
     for found in _COMPARED.finditer(text):
-        yield found["cast"] or found["plain"], found["operator"], int(found["number"])
+        operator = found["operator"] + (_ANY if found["any"] else "")
+        yield found["cast"] or found["plain"], operator, int(found["number"])
     for found in _COMPARED_WITH.finditer(text):
         operator = found["operator"]
         yield found["cast"] or found["plain"], _TURNED.get(operator, operator), int(found["number"])
@@ -197,18 +204,6 @@ def _tree(text: str) -> Mapping[str, Any]:
     (statement,) = pgparse.parse(text)
     tree: Mapping[str, Any] = statement["stmt"]
     return tree
-
-
-def _dicts(tree: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield every dict in a tree."""
-    waiting = [tree]
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, dict):
-            yield one
-            waiting += one.values()
-        elif isinstance(one, list):
-            waiting += one
 
 
 def _quoted(name: str) -> str:

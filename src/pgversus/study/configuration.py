@@ -17,14 +17,14 @@ _CONTROLS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 """As in GUC_scanstr()."""
 _INCLUDES = frozenset({"include", "include_dir", "include_if_exists"})
 _OF_THE_PLACE = re.compile(
-    r"data_directory|config_file|hba_file|ident_file|external_pid_file|cluster_name|update_process_title|event_source"
+    r"data_directory|dynamic_shared_memory_type|config_file|hba_file|ident_file|external_pid_file|cluster_name|update_process_title|event_source"
     r"|listen_addresses|port|superuser_reserved_connections|reserved_connections|unix_socket_\w+|bonjour\w*|tcp_\w+"
     r"|authentication_timeout|password_encryption|scram_iterations|ssl\w*|krb_\w+|gss_\w+|db_user_namespace"
     r"|log_\w+|logging_collector|syslog\w*|debug_print_\w+|application_name"
     r"|archive_\w+|restore_command|recovery_\w+|promote_trigger_file|primary_\w+|hot_standby\w*|wal_receiver_\w+"
-    r"|wal_retrieve_retry_interval|synchronous_standby_names|sync_replication_slots|standby_slot_names"
+    r"|wal_retrieve_retry_interval|synchronous_standby_names|sync_replication_slots|synchroni[sz]ed_standby_slots"
     r"|max_replication_slots|max_slot_wal_keep_size|wal_keep_\w+|max_wal_senders|wal_sender_timeout|max_standby_\w+"
-    r"|shared_preload_libraries|session_preload_libraries|local_preload_libraries|dynamic_library_path|jit_provider"
+    r"|oauth_validator_libraries|shared_preload_libraries|session_preload_libraries|local_preload_libraries|dynamic_library_path|jit_provider"
     r"|lc_\w+|timezone_abbreviations|default_text_search_config|stats_temp_directory"
 )
 """Settings for addresses, access, logs, replication, libraries and the locale of a server."""
@@ -99,6 +99,6 @@ def _includes(where: str, found: str) -> StudyError:
         where=where,
         found=found,
         expected="all settings in one file",
-        to_do="on the server: psql -XAt -c \"SELECT format('%s = %L', name, current_setting(name)) FROM pg_settings "
-        "WHERE source = 'configuration file'\" > postgresql.conf",
+        to_do="on the server: psql -XAt -c \"SELECT name || ' = ''' || replace(replace(current_setting(name), '\\\\', "
+        "'\\\\\\\\'), '''', '''''') || '''' FROM pg_settings WHERE source = 'configuration file'\" > postgresql.conf",
     )

@@ -18,8 +18,10 @@ from pgversus.study.study import Context, Study
 from pgversus.study.windows import FirstLoad, between_s, fit_windows
 
 CHEAP_COPY_BYTES = 1024**3
-"""Copies for read-only loads are kept to the end if they are larger than this, otherwise at most as long as the same
-servers are used. The arms of an operation have their copies at the same time only if these are smaller than this."""
+"""Copies for read-only loads are kept to the end if they are larger than this; of the others, see KEPT_COPIES_BYTES.
+The arms of an operation have their copies at the same time only if these are smaller than this."""
+KEPT_COPIES_BYTES = 1024**3
+"""Total size of the smaller copies that are kept while other servers are used: making one takes half a second."""
 _EMPTY_CLUSTER_BYTES = 45e6
 # initdb's files and the first WAL segment.
 _BYTES_PER_SCALE = 16e6
@@ -65,8 +67,12 @@ def _copies_bytes(contexts: Sequence[Context]) -> float:
         [_data_bytes(dataset) for server, dataset, _ in arms if not isinstance(server, RunningServer)] for arms in sets
     ]
     kept = sum(size for sizes in ours for size in sizes if size > CHEAP_COPY_BYTES)
-    others = [sum(size for size in sizes if size <= CHEAP_COPY_BYTES) + len(sizes) * _WAL_BYTES for sizes in ours]
-    return kept + max([*others, _operation_bytes(contexts)])
+    cheap = [sum(size for size in sizes if size <= CHEAP_COPY_BYTES) for sizes in ours]
+    others = [
+        used + len(sizes) * _WAL_BYTES + min(sum(cheap) - used, KEPT_COPIES_BYTES)
+        for used, sizes in zip(cheap, ours, strict=True)
+    ]
+    return kept + max([*others, _operation_bytes(contexts) + min(sum(cheap), KEPT_COPIES_BYTES)])
 
 
 def _operation_bytes(contexts: Sequence[Context]) -> float:

@@ -8,7 +8,7 @@ from pgversus.statements.literals import literal, parameters_in, with_literals
 from pgversus.statements.statement import NO_VALUES, RecordedStatement, Sample, StatementKind
 from pgversus.study.workload import ROLLED_BACK, PreparedStatement, QueryMode, Script
 from pgversus.text.redaction import code_without_secrets
-from pgversus.text.sql import quoted_parts, without_comments
+from pgversus.text.sql import quoted_parts, with_blank_comments
 
 SCRIPT = ".sql"
 """Suffix that is appended to a statement's name for the name of its script."""
@@ -44,7 +44,7 @@ def _preparing(sample: Sample, kind: StatementKind, name: str) -> Script:
 
     It uses SQL's PREPARE, not a mode of pgbench, to keep the numbers of parameters and to pass NULL and any text.
     """
-    text = _bare(without_comments(sample.text, " "))
+    text = _bare(with_blank_comments(sample.text))
     prepared = PreparedStatement(text=text, values=sample.values[: parameters_in(text)])
     values = pgbench_text(", ".join(map(literal, prepared.values)))
     once = f"PREPARE {_PREPARED} AS {pgbench_text(prepared.text)};\n\\set {IS_NEW} 0\n"

@@ -78,6 +78,16 @@ def without_comments(text: str, instead: str = "") -> str:
     return _without(text, _COMMENT, instead)
 
 
+def with_blank_comments(text: str) -> str:
+    """Return the text with a space for each comment; strings and quoted names stay as they are."""
+    pieces, done = [], 0
+    for begin, end in quoted_parts(text):
+        if text.startswith(("--", "/*"), begin):
+            pieces += [text[done:begin], " "]
+            done = end
+    return "".join([*pieces, text[done:]])
+
+
 def quoted_parts(text: str) -> Iterator[tuple[int, int]]:
     """Yield start and end of each string, quoted name, function body and comment."""
     return _parts(text, _QUOTE)

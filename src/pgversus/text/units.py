@@ -19,8 +19,8 @@ _SIZE = re.compile(r"(?:0|([0-9]{1,9}(?:\.[0-9]+)?)\s*([kMGT]B))", re.IGNORECASE
 _BYTES = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
-def parse_duration(text: str, flag: str) -> float:
-    """Parse `90`, `90s`, `15m` or `2h` to seconds; StudyError for any other text and for zero."""
+def parse_duration(text: str, flag: str, *, example: str = "15m") -> float:
+    """Parse `90`, `90s`, `15m` or `2h` to seconds; StudyError for any other text and for zero. example: for advice."""
     match = _DURATION.fullmatch(text.strip())
     seconds = float(match[1]) * _SECONDS[match[2]] if match else 0.0
     if not 0 < seconds <= _LONGEST_S:
@@ -30,7 +30,7 @@ def parse_duration(text: str, flag: str) -> float:
             where=f"{flag} {text}",
             found=f'"{text}"',
             expected="a number of seconds, or with a unit: 90s, 15m, 2h; at most 30 days",
-            to_do=_given(flag, "15m"),
+            to_do=_given(flag, example),
         )
     return seconds
 
@@ -52,21 +52,31 @@ class WindowLength:
 def parse_window(text: str, flag: str) -> WindowLength:
     """Parse `50ms`, `2s` or `20tx` (transactions per client); StudyError for any other text."""
     match = _WINDOW.fullmatch(text.strip())
-    if match is None:
-        return WindowLength(seconds=parse_whole_seconds(text, flag))
-    number = int(match[1])
-    if match[2] == "tx" and number:
+    number = int(match[1]) if match else 0
+    if match and match[2] == "tx" and number:
         return WindowLength(transactions=number)
-    if match[2] == "ms" and number >= _LEAST_MS and (number < 1000 or number % 1000 == 0):  # noqa: PLR2004 - a second
+    if match and match[2] == "ms" and number >= _LEAST_MS and (number < 1000 or number % 1000 == 0):  # noqa: PLR2004
         return WindowLength(seconds=number / 1000)
+    duration = _DURATION.fullmatch(text.strip())
+    seconds = float(duration[1]) * _SECONDS[duration[2]] if duration else 0.0
+    if 0 < seconds <= _LONGEST_S and seconds == round(seconds):
+        return WindowLength(seconds=seconds)
     raise StudyError(
         "invalid window length",
         slug="study-bad-window",
         where=f"{flag} {text}",
         found=f'"{text}"',
         expected=f"{_LEAST_MS}ms to 999ms, whole seconds, or a number of transactions per client: 20tx",
-        to_do=_given(flag, "50ms"),
+        to_do=_given(flag, _nearest_window(seconds)),
     )
+
+
+def _nearest_window(seconds: float) -> str:
+    """Return a valid length near this one; a usual one for nonsense."""
+    milliseconds = round(1000 * seconds)
+    if _LEAST_MS <= milliseconds < 1000:  # noqa: PLR2004 - a second
+        return f"{milliseconds}ms"
+    return f"{round(seconds)}" if 1 <= seconds <= _LONGEST_S else "50ms"
 
 
 AUTO, OFF = "auto", "off"
@@ -106,7 +116,7 @@ def parse_processors(text: str, flag: str) -> tuple[int, ...]:
 
 def parse_whole_seconds(text: str, flag: str) -> float:
     """Parse a duration in whole seconds, as required by pgbench's -T; StudyError for fractions of a second."""
-    seconds = parse_duration(text, flag)
+    seconds = parse_duration(text, flag, example="2s")
     if seconds != round(seconds):
         raise StudyError(
             "this duration must be a whole number of seconds",

@@ -176,7 +176,7 @@ def read_window(load: PgbenchLoad, finished: Finished) -> Window:
         raise damaged(load, f"{error}\n{stderr_text(finished.stderr)}".strip()) from error
     left_out = 0 if load.workload.is_open_loop else latencies.unclocked
     known = latencies.histogram.total
-    if known + left_out != summary.transactions or not known:
+    if known + left_out != summary.transactions:
         logged = f"logged {known + left_out}, {known} with a latency"
         raise damaged(load, f"pgbench counted {summary.transactions} transactions and {logged}")
     if latencies.max_s > summary.seconds + summary.connect_s + _GRACE_S:
@@ -186,8 +186,9 @@ def read_window(load: PgbenchLoad, finished: Finished) -> Window:
         transactions=summary.transactions,
         seconds=summary.seconds,
         failed=summary.failed,
-        latency_sum_s=latencies.sum_s * (known + left_out) / known,
-        latency_max_s=latencies.max_s,
+        # Without any known latency, every session had one transaction only, as long as the run.
+        latency_sum_s=latencies.sum_s * (known + left_out) / known if known else summary.seconds * left_out,
+        latency_max_s=latencies.max_s if known else summary.seconds,
         histogram=latencies.histogram,
         unclocked=latencies.unclocked,
         connect_s=summary.connect_s,

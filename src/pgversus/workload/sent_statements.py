@@ -22,7 +22,7 @@ from pgversus.study.workload import PgbenchWorkload, PreparedStatement, QueryMod
 from pgversus.text.sql import QUOTE, Quotes, without_comments
 from pgversus.workload.pgbench import stderr_text, with_missing_tables
 
-_SENT_LINE = re.compile(r"^pgbench: (?:debug: )?client \d+ (sending|\w+)\b ?", re.MULTILINE)
+_SENT_LINE = re.compile(r"^[^\s:]+: (?:debug: )?client \d+ (sending|\w+)\b ?", re.MULTILINE)
 _SENDING = "sending"
 _HEAD_OF_BUILTIN = re.compile(r"\A-- .*\n")
 _TOKEN = re.compile(

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from pgversus.answers.answer import Caveat
+from pgversus.answers.caveats import _failed_transactions
 from pgversus.answers.load_caveats import load_caveats, measured_of
 from pgversus.records.trials import Block
 from pgversus.report.caveats import caveat_text
@@ -144,6 +145,24 @@ def test_few_transactions_are_reported_for_windows_and_percentiles() -> None:
     # 8 windows, 4 clients: 96 transactions are 3 for each client and window.
     assert ("few-transactions", 1) in few
     assert slugs(blocks(transactions=499)) == [("few-for-percentile", None)]
+
+
+@pytest.mark.parametrize(
+    ("metric", "failed", "slugs"),
+    [
+        (Metric.LATENCY_P95, 2, ["failed-transactions"]),
+        (Metric.LATENCY_P95, 20, ["failed-transactions", "latency-without-failed"]),
+        (Metric.TPS, 20, ["failed-transactions"]),
+    ],
+)
+def test_failed_transactions_are_missing_from_latencies(metric: Metric, failed: int, slugs: list[str]) -> None:
+    made = [
+        block._replace(trials={arm: trial._replace(failed=failed if arm else 0) for arm, trial in block.trials.items()})
+        for block in blocks()
+    ]
+    whole = comparison(design=judged_by(metric))
+    measured = [measured_of(arm, made) for arm in whole.arms]
+    assert [one.slug for one in _failed_transactions(whole, measured)] == slugs
 
 
 def at_rate(transactions: int, *, failed: int = 0, number: int = 6) -> list[Block]:

@@ -3,8 +3,11 @@
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+from pgversus.builds.families import _PIP, _ZONKY
 
 GET = """
 import sys
@@ -26,3 +29,10 @@ def test_plain_http_is_rejected_before_anything_is_sent() -> None:
         assert ended.stdout == "redirected to a scheme other than https\n"
         with pytest.raises(BlockingIOError):
             server.accept()
+
+
+@pytest.mark.parametrize("client", [_PIP, _ZONKY])
+def test_clients_import_nothing_from_the_current_directory(client: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "json.py").write_text("raise SystemExit(99)")
+    ended = subprocess.run([*client, "--help"], cwd=tmp_path, capture_output=True, check=False)
+    assert ended.returncode != 99

@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 
 from pgversus.cli.main import pgversus
 from pgversus.errors import StudyError
-from pgversus.host.directories import Cache
+from pgversus.host.directories import Cache, in_use
 from tests.unit.data.kept import cache_in, kept, recipe
 
 KEY = recipe().key
@@ -45,6 +45,14 @@ def test_only_list_prints_a_json_document() -> None:
     assert ended.exit_code == 2
     assert "remove has no JSON output" in ended.stderr
     assert names() == ["zonky-17.8", KEY]
+
+
+def test_the_ccache_of_a_running_build_stays(cache: Cache) -> None:
+    cache.ccache.mkdir(parents=True)
+    (cache.ccache / "object").write_bytes(b"x")
+    with in_use([cache.ccache]):
+        assert "ccache" in typed("remove", "ccache").stdout
+        assert cache.ccache.exists()
 
 
 def test_ccache_is_listed_and_removed_by_all_or_by_name(cache: Cache) -> None:

@@ -14,10 +14,10 @@ OF_PGBENCH = (
     *("--log-prefix", "--sampling-rate", "--aggregate-interval", "-r", "--report-per-command", "-C", "--connect"),
     *("--vacuum-all", "-F", "--fillfactor", "-I", "--init-steps", "--partitions", "--partition-method"),
     *("--tablespace", "--index-tablespace", "--unlogged-tables", "--foreign-keys", "--random-seed"),
-    *("-L", "--latency-limit", "--max-tries", "--failures-detailed", "--verbose-errors", "-d", "--debug"),
+    *("-L", "--latency-limit", "--max-tries", "--failures-detailed", "--verbose-errors", "--debug"),
     *("--show-script", "--exit-on-abort"),
 )
-OF_PSQL = ("-h", "--host", "-p", "--port", "-U", "--username", "--dbname", "-W", "--password", "-w", "-V")
+OF_PSQL = ("-h", "--host", "-p", "--port", "-U", "--username", "-d", "--dbname", "-W", "--password", "-w", "-V")
 
 
 def refusal(capfd: pytest.CaptureFixture[str], *arguments: str) -> str:

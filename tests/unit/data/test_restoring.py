@@ -48,6 +48,7 @@ def test_errors_of_a_plain_dump_are_read_with_their_lines() -> None:
         ('ALTER TABLE public.t OWNER TO "my-app";\n', ["my-app"]),
         ('GRANT SELECT ON TABLE public.t TO "a ""b""" WITH GRANT OPTION;\n', ['a "b"']),
         ("REVOKE ALL ON SCHEMA public FROM PUBLIC;\n", ["public"]),
+        ("ALTER SCHEMA public OWNER TO pg_database_owner;\n", []),
         ('ALTER DEFAULT PRIVILEGES FOR ROLE a IN SCHEMA public GRANT SELECT ON TABLES TO "B";\n', ["B", "a"]),
         ("SELECT pg_catalog.set_config('search_path', '', false);\n", []),
     ],

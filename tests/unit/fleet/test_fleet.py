@@ -22,9 +22,16 @@ class Connection:
     def subscribe_topic(self, _topic: str, _handler: Callable[[Any], None]) -> None:
         pass
 
-    def scheduler_info(self, n_workers: int) -> dict[str, Any]:
+    @property
+    def scheduler(self) -> "Connection":
+        return self
+
+    def identity(self, n_workers: int) -> dict[str, Any]:
         assert n_workers == -1, "all of them"
         return {"workers": self.workers}
+
+    def sync(self, asked: Callable[..., dict[str, Any]], **arguments: int) -> dict[str, Any]:
+        return asked(**arguments)
 
     def close(self, timeout: float) -> None:
         assert timeout > 0

@@ -314,6 +314,14 @@ def test_a_host_that_took_part_and_left_is_awaited_although_another_was_refused(
     assert two.events(2) == [HostLost(host="db1"), HostJoined(host="db1")]
 
 
+def test_a_host_that_another_run_uses_is_tried_again_later(two: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fleet_hosts, "_BUSY_S", 0.1)
+    error = HostError("this host is already in use", slug="fleet-host-busy", where="w", found="f")
+    two.measure("db1").end(reply=Failed(error=error))
+    two.measure("db2")
+    assert two.events(2) == [HostLost(host="db1"), HostJoined(host="db1")]
+
+
 def test_a_host_that_is_lost_with_every_task_is_not_tried_for_ever(
     two: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -297,6 +297,23 @@ def test_a_different_rewrite_is_measured_again(tmp_path: Path) -> None:
     assert len(again) == 1
 
 
+def test_the_effect_of_an_earlier_rewrite_is_not_shown_for_one_that_fails(tmp_path: Path) -> None:
+    requested = study(workload=replace(WORKLOAD, rewrite=REWRITE))
+    measured(tmp_path, requested, [2.0], plans_of(OLD, NEW))
+    attribute(requested, tmp_path, Measuring(), Progress())
+    other = study(workload=replace(WORKLOAD, rewrite=replace(REWRITE, text="SELECT 2;")))
+
+    def fail() -> None:
+        raise WorkloadError("the rewrite returns different rows", slug="s", where="q")
+
+    results = Results(tmp_path)
+    results.add_fact(NOT_ATTRIBUTED, attribute(other, tmp_path, Measuring(fail), Progress()))
+    results.close()
+    (one,) = read_answer(tmp_path).answers
+    assert one.attributed[1].found is None
+    assert one.attributed[1].failure.startswith("the rewrite returns different rows")
+
+
 def test_the_time_of_a_different_rewrite_is_not_charged(tmp_path: Path) -> None:
     """Eight blocks of the first rewrite have used up the budget of all attributions."""
     requested = replace(study(workload=replace(WORKLOAD, rewrite=REWRITE)), budget_s=240.0)

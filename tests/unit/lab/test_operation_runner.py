@@ -9,6 +9,7 @@ from pgversus.engine.testbed import TrialFailedError
 from pgversus.errors import WorkloadError
 from pgversus.lab.operation_runner import OperationRunner, OperationTrialRunner, Repetitions
 from pgversus.study.design import Design
+from pgversus.study.workload import Operation
 
 
 class Pretended:
@@ -82,9 +83,10 @@ def test_an_operation_on_missing_tables_of_pgbench_is_advised_to_create_them() -
     def run(*_arguments: object, **_options: object) -> None:
         raise TrialFailedError('ERROR:  relation "pgbench_accounts" does not exist')
 
-    arm = SimpleNamespace(label="17.8", workload=SimpleNamespace(name="vacuum"))
-    servers = SimpleNamespace(servers=[SimpleNamespace(arm=arm)])
-    first = OperationRunner(cast("Repetitions", SimpleNamespace(run=run, servers=servers)), Design(), patience_s=60.0)
+    servers = SimpleNamespace(servers=[SimpleNamespace(arm=SimpleNamespace(label="17.8"))])
+    operations = [Operation(name="vacuum", steps=())]
+    repetitions = cast("Repetitions", SimpleNamespace(run=run, servers=servers, operations=operations))
+    first = OperationRunner(repetitions, Design(), patience_s=60.0)
     with pytest.raises(WorkloadError) as caught:
         first.try_out()
     assert "add -i" in caught.value.to_do

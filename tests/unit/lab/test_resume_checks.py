@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pgversus.builds.model import Build, BuildInputs, SourceFacts
+from pgversus.builds.model import FROM_SOURCE, Build, BuildInputs, SourceFacts
 from pgversus.errors import StoreError
 from pgversus.host.directories import Cache
 from pgversus.lab.resume_checks import (
@@ -222,3 +222,12 @@ def test_blocks_under_the_load_of_other_hosts_are_not_mixed(before: list[str] | 
         check_same_load_hosts(earlier, now, Path("results"))
     assert caught.value.slug == "store-other-load-hosts"
     check_same_load_hosts(earlier, before, Path("results"))
+
+
+def test_equal_builds_from_source_may_contain_the_paths_of_different_directories(build: Build) -> None:
+    name, made = Release(major=17, minor=None), replace(build, origin=FROM_SOURCE, sha256="0" * 64)
+    before = {"builds": build_facts({name: made})}
+    made.program("postgres").write_text("with another path")
+    check_same_builds(before, build_facts({name: made}), FOLDER)
+    with pytest.raises(StoreError):
+        check_same_builds(before, build_facts({name: replace(made, sha256="1" * 64)}), FOLDER)

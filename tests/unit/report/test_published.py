@@ -21,6 +21,7 @@ from pgversus.report.published import (
 from pgversus.stats.analysis import Estimate
 from pgversus.study.metrics import Metric
 from pgversus.study.settings import Setting
+from pgversus.study.workload import PgbenchWorkload
 from tests.builders import answer, study_answer
 from tests.unit.report.cases import CASES, noisy, steady
 
@@ -126,6 +127,17 @@ def test_settings_of_the_arms_are_conditions() -> None:
     one = replace(one, comparison=replace(one.comparison, arms=arms))
     assert compared(one, 100, 110, work_mem="64MB").agreement is AGREES
     assert agreement_text(compared(one, 100, 110, work_mem="4MB")) == "cannot tell: work_mem 64MB here, 4MB published"
+
+
+def test_variables_of_a_load_are_conditions() -> None:
+    one = CASES["faster"]()
+    load = one.comparison.workload
+    assert isinstance(load, PgbenchWorkload)
+    load = replace(load, variables=(("rows", "1000"),))
+    arms = tuple(replace(arm, workload=load) for arm in one.comparison.arms)
+    one = replace(one, comparison=replace(one.comparison, arms=arms))
+    assert compared(one, 100, 110, rows="1000").agreement is AGREES
+    assert agreement_text(compared(one, 100, 110, rows="5")) == "cannot tell: rows 1000 here, 5 published"
 
 
 def test_a_factor_of_the_study_must_be_published() -> None:

@@ -16,7 +16,7 @@ from pgversus.answers.answer import Answer, StudyAnswer, Unanswered
 from pgversus.records.preparation import BuildRecord
 from pgversus.report.console import WIDEST
 from pgversus.report.json_document import json_pieces
-from pgversus.report.side_by_side.agreement import Agreement, DiscrepancyKind, MismatchReason, SideBySide
+from pgversus.report.side_by_side.agreement import Agreement, DiscrepancyKind, MismatchReason, SideBySide, quotient
 from pgversus.report.side_by_side.document import SCHEMA, side_by_side, side_by_side_document, side_by_side_table
 from pgversus.report.side_by_side.section import side_by_side_section
 from pgversus.report.side_by_side.text import print_side_by_side, side_by_side_html, side_by_side_markdown
@@ -107,6 +107,13 @@ def test_the_interval_of_the_quotient_combines_both_intervals() -> None:
     assert row.b.high is not None
     halves = [math.log(side.high / side.low) / 2 for side in (row.a, row.b) if side.high and side.low]
     assert math.isclose(math.log(found.high / found.low) / 2, math.hypot(*halves))
+
+
+def test_the_interval_of_a_quotient_may_be_too_wide_for_a_number() -> None:
+    (row,) = put(answer(noisy(0.02, 8)), answer(noisy(0.05, 8))).rows
+    wide = replace(row.a, low=math.exp(-600.0), high=math.exp(600.0))
+    assert quotient(wide, row.b) is not None
+    assert quotient(wide, wide) is None
 
 
 def test_an_invalid_contender_is_shown_without_a_judgment() -> None:

@@ -345,6 +345,13 @@ def test_long_caveats_of_several_arms_are_not_joined() -> None:
     assert line.endswith("(similar for 17.8) (plans-not-sampled)")
 
 
+def test_caveats_in_different_words_are_not_joined() -> None:
+    arms = CASES["faster"]().comparison.arms
+    caveats = [about("not-steady", arm, is_faster=arm.index == 0, share=0.08) for arm in arms]
+    (line,) = joint_caveats(study_answer([replace(CASES["faster"](), caveats=tuple(caveats))]))
+    assert re.search("16.12 became 8 % faster .*; 17.8 became 8 % slower", line)
+
+
 @pytest.mark.parametrize("form", ["terminal", "markdown"])
 def test_the_same_caveat_of_two_arms_is_shown_for_both(form: str) -> None:
     text = FORMS[form](failed_on_both())
@@ -372,7 +379,7 @@ def test_a_skipped_level_is_reported_with_its_reason() -> None:
     skipped = study_answer(
         [CASES["faster"]()], skipped=[Skipped(label="io_combine_limit=1 on 16.12", reason="no such setting")]
     )
-    assert "io_combine_limit=1 on 16.12, skipped: no such setting" in not_measured(skipped)
+    assert "io_combine_limit=1 on 16.12: no such setting" in not_measured(skipped)
     assert study_document(skipped)["left_out"][0]["reason"] == "no such setting"
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from pgversus.answers.answer import OTHER_ROWS, Answer, Caveat, StudyAnswer, Unanswered
+from pgversus.answers.answer import OTHER_ROWS, Answer, AttributionResult, Caveat, StudyAnswer, Unanswered
 from pgversus.answers.known_findings import KnownFindings
 from pgversus.answers.upgrade import Finding, UpgradeAnswer, contexts_to_confirm, upgrade_answers
 from pgversus.cli.answer import exit_code
@@ -126,6 +126,39 @@ def test_windows_that_were_too_short_are_not_a_failure_of_the_statement(message:
     assert [(one.statement.name, one.failure) for one in upgrade.having(finding)] == [("1", message)]
 
 
+@pytest.mark.parametrize(
+    ("message", "finding"),
+    [("ERROR:  division by zero", Finding.FAILS), (NOTHING_FINISHED, Finding.LIKELY_SLOWER)],
+)
+def test_a_statement_that_fails_only_in_the_confirmation_fails(message: str, finding: Finding) -> None:
+    blocks = [
+        rate_block(n, 1000.0, None)._replace(failures=(FailedTrial(arm=1, phase=Phase.MEASURE, message=message),))
+        for n in range(1, 4)
+    ]
+    failed = answer(blocks, comparison(), stopped=StopReason.FAILED, invalid=frozenset({1}))
+    study = check(screened(0.8), *SAME, seconds=(1.0,) * 5, confirmed={1: failed})
+    (found,) = only(study).having(finding)
+    assert found.failure == (message if finding is Finding.FAILS else "")
+    assert exit_code(study, ()) is ExitCode.FAILED_TRIALS
+    assert exit_code(study, ("undecided",)) is (
+        ExitCode.FAIL_ON if finding is Finding.LIKELY_SLOWER else ExitCode.FAILED_TRIALS
+    )
+
+
+def test_a_plan_that_is_executed_differently_is_not_a_changed_plan() -> None:
+    spill = {"Sort Space Type": "Disk", "Sort Method": "external merge", "Sort Space Used": 900}
+    memory = {"Sort Space Type": "Memory", "Sort Method": "quicksort", "Sort Space Used": 900}
+    sort = {"Node Type": "Sort", "Sort Key": ["a"], "Plans": [scan("t")]}
+    old, new, other = captured({**sort, **spill}), captured({**sort, **memory}), captured(scan("t"))
+    same = cases.with_plans(SAME[0], plans_of(old, new))
+    changed = cases.with_plans(SAME[1], plans_of(old, other))
+    upgrade = only(check(same, changed, *SAME[2:], seconds=(1.0,) * 4))
+    assert [one.statement.name for one in upgrade.having(Finding.CHANGED_PLAN)] == ["2"]
+    (executed,) = [one for one in upgrade.findings if one.statement.name == "1"]
+    assert executed.changed
+    assert not executed.has_changed_plan
+
+
 def test_a_confirmation_replaces_the_ratio_and_the_claim_of_the_screening() -> None:
     study = check(screened(0.8), *SAME, seconds=(1.0,) * 5, confirmed={1: cases.equivalent()})
     (found,) = only(study).having(Finding.EQUIVALENT)
@@ -143,6 +176,14 @@ def test_the_change_of_the_load_weights_each_statement_by_its_time() -> None:
     assert load.ratio == pytest.approx((20 / 0.4 + 70) / 90, rel=0.01)
     assert load.low < load.ratio < load.high
     assert load.share == pytest.approx(0.9)
+
+
+def test_the_total_time_names_the_share_of_statements_without_a_ratio() -> None:
+    failure = FailedTrial(arm=1, phase=Phase.MEASURE, message="ERROR:  no")
+    blocks = [rate_block(n, 1000.0, None)._replace(failures=(failure,)) for n in range(1, 7)]
+    failed = answer(blocks, comparison(), stopped=StopReason.FAILED, invalid=frozenset({1}))
+    load, _coverage = study_sentences(check(failed, *SAME, seconds=(45.0, 45.0, 0.0, 0.0, 0.0)))
+    assert "without the statements that fail or have no ratio (45.0 % of the load)." in load
 
 
 def test_the_sentences_count_the_statements_that_need_attention_and_give_the_coverage() -> None:
@@ -327,5 +368,11 @@ def test_settings_that_undo_a_slower_statement_are_shown_with_their_side_effects
 def test_settings_may_have_no_side_effects_or_unknown_ones() -> None:
     assert "enable_x = off changes the plan of no other statement." in notes(undone((), {}))
     assert "other statement" not in notes(undone(None, {}))
+    unknown = undone((), {})
+    assert unknown.confirmation is not None
+    (slower,) = unknown.confirmation.answers
+    not_measured = replace(slower, attributed={1: AttributionResult(failure="no budget is left")})
+    study = replace(unknown, confirmation=replace(unknown.confirmation, answers=(not_measured,)))
+    assert "other statement" not in notes(study)
     (upgrade,) = json.loads("".join(json_pieces(study_document(undone(None, {})))))["upgrades"]
     assert upgrade["statements"][0]["undone_by"]["side_effects"] is None

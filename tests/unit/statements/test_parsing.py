@@ -16,6 +16,8 @@ from pgversus.statements.statement import StatementKind
         ("INSERT INTO t VALUES ($1) ON CONFLICT DO NOTHING", StatementKind.WRITES),
         ("UPDATE t SET a = 1", StatementKind.WRITES),
         ("DELETE FROM t", StatementKind.WRITES),
+        ("WITH a AS (DELETE FROM t RETURNING *) SELECT * FROM a", StatementKind.WRITES),
+        ("WITH a AS (SELECT 1), b AS (INSERT INTO t VALUES (1) RETURNING *) SELECT * FROM b", StatementKind.WRITES),
         ("MERGE INTO t USING u ON t.a = u.a WHEN MATCHED THEN DELETE", StatementKind.WRITES),
         ("BEGIN", StatementKind.UTILITY),
         ("DROP TABLE t", StatementKind.UTILITY),
@@ -38,6 +40,7 @@ def test_the_kind_of_a_statement_is_that_of_its_tree(text: str, kind: StatementK
         ("SELECT * FROM t WHERE a = 1", "select *\nfrom t where a = $1 -- comment"),
         ("SELECT * FROM t WHERE a IN (1, 2, 3)", "SELECT * FROM t WHERE a IN ($1, $2)"),
         ("SELECT * FROM t WHERE a IN (1, 2, 3)", "SELECT * FROM t WHERE a IN ($1 /*, ... */)"),
+        ("SELECT * FROM events_2023 WHERE a = 1", "SELECT * FROM events_2023 WHERE a = 2"),
         ("SELECT extract(year FROM d) FROM t", "SELECT extract(year FROM d) FROM t;"),
     ],
 )
@@ -51,6 +54,9 @@ def test_different_statements_have_different_fingerprints() -> None:
         "SELECT b FROM t",
         "SELECT a FROM u",
         "SELECT a FROM t WHERE a = 1",
+        "SELECT a FROM events_2023",
+        "SELECT a FROM events_2024",
+        "SELECT a FROM events_2023 JOIN events_2024 USING (a)",
         "nonsense",
         "other",
     ]

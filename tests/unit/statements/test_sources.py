@@ -86,6 +86,30 @@ def test_a_duration_belongs_to_the_statement_logged_before_it_in_its_session() -
     assert second.samples[0].values == ("8",)
 
 
+@pytest.mark.parametrize("prefix", ["{stamp} [7] ", "{stamp} {session} ", "{stamp}:10.0.0.5(4711):app@shop:[7]:"])
+def test_sessions_in_text_form_are_processes_not_times_or_addresses(prefix: str) -> None:
+    def line(stamp: str, session: str, message: str) -> str:
+        process = prefix.replace("[7]", f"[{int(session, 16)}]")
+        return stderr_text(message, prefix=process.format(stamp=stamp, session=f"6925a1b2.{session}"))
+
+    text = (
+        line("2026-11-27 23:00:00.123 UTC", "1a", "statement: SELECT a FROM t")
+        + line("2026-11-27 23:00:00.456 UTC", "1b", "statement: SELECT b FROM t")
+        + line("2026-11-27 23:00:00.456 UTC", "1a", "duration: 1.000 ms")
+        + line("2026-11-27 23:00:00.789 UTC", "1b", "duration: 2.000 ms")
+    )
+    statements, _ = read(text)
+    assert {one.text: one.seconds for one in statements} == {"SELECT a FROM t": 0.001, "SELECT b FROM t": 0.002}
+
+
+def test_verbose_messages_in_text_form_are_read() -> None:
+    text = stderr_text("00000: duration: 1.000 ms  statement: SELECT 1")
+    (statement,), report = read(
+        text + "2026-11-27 23:00:00.000 UTC [4711] LOCATION:  exec_simple_query, postgres.c:1\n"
+    )
+    assert (statement.seconds, report.skipped) == (0.001, {})
+
+
 PLAN = {"Query Text": "SELECT $1", "Query Parameters": "$1 = '5'", "Plan": {"Node Type": "Result"}}
 
 
@@ -98,9 +122,17 @@ PLAN = {"Query Text": "SELECT $1", "Query Parameters": "$1 = '5'", "Plan": {"Nod
 )
 def test_auto_explain_reports_executions_with_their_values(body: str) -> None:
     explained = stderr_text(f"duration: 2.000 ms  plan:\n{body}")
-    also_logged = stderr_text("duration: 2.100 ms  execute <unnamed>: SELECT $1", "Parameters: $1 = '5'")
+    also_logged = stderr_text("duration: 2.100 ms  execute <unnamed>: \n  SELECT $1\n", "Parameters: $1 = '5'")
     other = stderr_text("duration: 40.000 ms  statement: SELECT a FROM t")
-    for text, calls in ((explained, 1), (explained + also_logged, 1), (explained * 2 + also_logged, 2)):
+    nested = explained + "2026-11-27 23:00:00.000 UTC [4711] CONTEXT:  PL/pgSQL function f() line 3 at RETURN\n"
+    bound = explained + "2026-11-27 23:00:00.000 UTC [4711] CONTEXT:  unnamed portal with parameters: $1 = '5'\n"
+    for text, calls in (
+        (explained, 1),
+        (explained + also_logged, 1),
+        (explained * 2 + also_logged, 2),
+        (nested + explained, 1),
+        (bound, 1),
+    ):
         (*_, statement), _report = read(text + other)
         assert (statement.calls, statement.samples[0].values) == (calls, ("5",))
 
@@ -148,6 +180,16 @@ def test_other_line_separators_do_not_end_a_row() -> None:
     row = '{"query": "SELECT 1 -- a\u2028b", "calls": 1, "total_exec_time": 1}\n'
     report = read_source("source", iter([row]), Collection())
     assert report.found == 1
+
+
+def test_only_statements_of_the_database_with_the_most_time_count() -> None:
+    rows = [
+        {**COUNTERS, "query": query, "dbid": dbid, "total_exec_time": ms}
+        for query, dbid, ms in (("SELECT a", 16384, 90.0), ("SELECT b", 5, 100.0), ("SELECT c", 16384, 20.0))
+    ]
+    found, report = read(json.dumps(rows))
+    assert sorted(one.text for one in found) == ["SELECT a", "SELECT c"]
+    assert report.skipped == {"executed in another database of the server": 1}
 
 
 def test_nested_and_hidden_statements_do_not_count() -> None:
@@ -204,6 +246,37 @@ def test_a_comment_after_a_statement_is_not_a_part_of_it() -> None:
     read_sql("queries.sql", text, "queries", collection)
     texts = {one.name: one.text for one in collection.statements}
     assert texts == {"a": "SELECT a -- one\nFROM t", "b": "SELECT b FROM t"}
+
+
+def test_a_file_without_names_has_one_statement_at_each_semicolon() -> None:
+    collection = Collection()
+    text = (
+        "-- The é of café.\nSELECT 'é;' FROM t; -- the first\n\n-- values: $1 = '5'\nSELECT a FROM t WHERE a = $1;;\n"
+        "SELECT b FROM t -- no end\n"
+    )
+    report = read_sql("queries.sql", text, "queries", collection)
+    by_name = {one.name: one for one in collection.statements}
+    assert report.found == 3
+    assert set(by_name) == {"queries 1", "queries 2", "queries 3"}
+    assert "SELECT 'é;' FROM t" in by_name["queries 1"].text
+    assert [sample.values for sample in by_name["queries 2"].samples] == [("5",)]
+    assert all(one.obstacle == "" for one in by_name.values())
+
+
+def test_statements_before_the_first_name_are_named_after_the_file() -> None:
+    collection = Collection()
+    text = (
+        "-- About this file.\nSELECT 1;\n-- name: pair\nSELECT a FROM t; SELECT b FROM t;\n"
+        "-- name: bad\nSELEC 1; SELECT 2;"
+    )
+    read_sql("queries.sql", text, "queries", collection)
+    assert {one.name for one in collection.statements} == {"queries", "pair 1", "pair 2", "bad"}
+
+
+def test_a_file_of_comments_has_no_statements() -> None:
+    collection = Collection()
+    assert read_sql("queries.sql", "-- Nothing.\n", "queries", collection).found == 0
+    assert not collection.statements
 
 
 def test_values_in_an_unknown_form_are_an_error() -> None:

@@ -1,5 +1,6 @@
 """Values from statistics: the columns that parameters meet in a plan, and the values of two classes."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -45,7 +46,7 @@ def use(number: int, operator: str, column: Column = CUSTOMER) -> ParameterUse:
         ("((o.customer_id)::text = ($2)::text)", [use(2, "=")]),
         ("(($1)::numeric < (o.customer_id)::numeric(10,2))", [use(1, ">")]),
         ('((o."customer_id" >= $1) AND (o.customer_id <= $2))', [use(1, ">="), use(2, "<=")]),
-        ("(o.customer_id = ANY ($3))", [use(3, "=")]),
+        ("(o.customer_id = ANY ($3))", [use(3, "= ANY")]),
         ('(o."a""b" = $1)', [use(1, "=", Column(table=CUSTOMER.table, name='a"b'))]),
         ("(o.customer_id ~~ $1)", [use(1, "~~")]),
         ("(other.customer_id = $1)", []),
@@ -65,7 +66,7 @@ def test_an_index_condition_counts_as_well() -> None:
 
 def test_an_update_assigns_parameters_to_columns() -> None:
     found = assigned("UPDATE app.orders SET customer_id = $1, made = now() WHERE id = $2")
-    assert found == [use(1, "=")]
+    assert found == [use(1, ":=")]
     assert assigned("SELECT $1") == []
 
 
@@ -109,8 +110,25 @@ def test_bounds_from_most_common_values_are_in_order(type_name: str, common: tup
 
 
 def test_lists_and_patterns_have_their_own_form() -> None:
-    assert values("SELECT 1", ["integer[]"], use(1, "="))[ValueClass.COMMON] == ('{"7","8"}',)
+    assert values("SELECT 1", ["integer[]"], use(1, "= ANY"))[ValueClass.COMMON] == ('{"7","8"}',)
     assert values("SELECT 1", ["text"], use(1, "~~", MADE))[ValueClass.COMMON] == ("day%",)
+
+
+def test_a_column_of_arrays_has_arrays_as_values() -> None:
+    known = {MADE: ColumnValues(most_common=("{1,2}", "{3}"), histogram=())}
+    for operator in ("=", ":="):
+        first, *_ = chosen_samples("SELECT $1", ["integer[]"], [use(1, operator, MADE)], known)
+        assert first.values == ("{1,2}",)
+
+
+def test_values_of_other_rows_are_not_assigned_to_unique_columns() -> None:
+    text = "UPDATE orders SET customer_id = $1 WHERE made = $2"
+    uses = [use(2, "=", MADE), use(1, ":=")]
+    assert chosen_samples(text, ["integer", "date"], uses, KNOWN)
+    unique = {**KNOWN, CUSTOMER: replace(KNOWN[CUSTOMER], is_unique=True)}
+    assert chosen_samples(text, ["integer", "date"], uses, unique) == []
+    # Such a column may be compared with any value.
+    assert chosen_samples("SELECT $1", ["integer"], [use(1, "=")], unique)
 
 
 def test_classes_with_equal_values_are_executed_once() -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pgversus.study.comparison import CacheState
 from pgversus.study.dataset import Dataset, SetupFile
 from pgversus.study.design import FIRST_LOOK, Design
-from pgversus.study.needs import disk_bytes, needs_of
+from pgversus.study.needs import KEPT_COPIES_BYTES, disk_bytes, needs_of
 from pgversus.study.servers import RunningServer
 from pgversus.study.settings import Setting
 from pgversus.study.study import Context, Study
@@ -84,8 +84,14 @@ def test_large_copies_of_all_contexts_are_counted() -> None:
     assert (one.snapshots, ten.snapshots) == (2, 2)
     assert ten.disk_bytes - one.disk_bytes > 9 * 2 * 500 * 15e6
     assert needs_of(study(10, scale=500)).disk_bytes == needs_of(study(1, scale=500)).disk_bytes
-    small = [needs_of(with_settings(study(contexts), "work_mem")).disk_bytes for contexts in (1, 10)]
-    assert small[0] == small[1]
+
+
+def test_small_copies_of_other_servers_are_kept_up_to_a_limit() -> None:
+    one, two, many, more = (
+        needs_of(with_settings(study(contexts), "work_mem")).disk_bytes for contexts in (1, 2, 100, 200)
+    )
+    assert one < two < one + KEPT_COPIES_BYTES
+    assert many == more == one + KEPT_COPIES_BYTES
 
 
 def test_small_copies_of_an_operation_exist_at_once_and_large_ones_one_by_one() -> None:

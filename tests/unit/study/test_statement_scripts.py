@@ -67,6 +67,13 @@ def test_a_statement_with_parameters_is_prepared_once_in_each_session() -> None:
     )
 
 
+def test_strings_that_look_like_comments_are_prepared_as_they_are() -> None:
+    text = "SELECT * FROM t WHERE a = $1 /* one */ AND b IN ('x--y', 'a/*b*/c')"
+    script = script_of(statement(text, "7"), "x", QueryMode.PREPARED)
+    assert script.prepared is not None
+    assert script.prepared.text == "SELECT * FROM t WHERE a = $1   AND b IN ('x--y', 'a/*b*/c')"
+
+
 def test_a_statement_with_a_secret_is_not_prepared() -> None:
     script = script_of(statement("SELECT * FROM t WHERE password = $1", "hunter2"), "x", QueryMode.PREPARED)
     assert script.prepared is None

@@ -47,8 +47,8 @@ def test_ends_can_be_requested_in_any_order() -> None:
 
 @given(st.text("a$'\"-/*\n ", max_size=30))
 def test_the_result_matches_the_reference_expression(text: str) -> None:
-    # The results differ for doubled quotes that are not closed, which is not valid SQL.
-    if "''" not in text:
+    # The results differ for doubled quotes that are not closed, which is not valid SQL, and for nested comments.
+    if "''" not in text and text.count("/*") <= 1:
         assert without_quoted(text) == SIMPLE.sub("", text)
 
 

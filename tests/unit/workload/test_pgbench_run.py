@@ -115,6 +115,18 @@ echo "tps = 3 (without initial connection time)"
     assert found.latency_sum_s / found.transactions == pytest.approx((100 + 300) / 2 / 1e6)
 
 
+def test_a_window_whose_only_transaction_has_no_latency_counts(tmp_path: Path) -> None:
+    program = """#!/bin/sh
+for argument; do case $argument in --log-prefix=*) prefix=${argument#*=};; esac; done
+printf '0 1 0 0 1 100\\n' > "$prefix.1"
+echo "number of transactions actually processed: 1"
+echo "tps = 4 (without initial connection time)"
+"""
+    found = run_window(load(tmp_path, program), TARGET, 1.0, 1)
+    assert (found.transactions, found.unclocked, found.histogram.total) == (1, 1, 0)
+    assert found.latency_sum_s == found.latency_max_s == pytest.approx(0.25)
+
+
 def test_a_transaction_longer_than_the_run_means_a_damaged_log(tmp_path: Path) -> None:
     """The time of day of the last transaction has one more digit."""
     damage = """sed -i '$ s/ \\([0-9]*\\) \\([0-9]*\\)$/ 2\\1 \\2/' "$prefix.1"\n"""

@@ -78,8 +78,9 @@ def test_statements_end_as_in_pgbench(script: str, whole: str) -> None:
     assert in_one_transaction(script) == whole
 
 
-def test_sent_statements_have_their_variables_filled_in() -> None:
-    assert sent_statements(TOLD) == [
+@pytest.mark.parametrize("prefix", ["pgbench:", "pgbench: debug:", "pgbench16:"])
+def test_sent_statements_have_their_variables_filled_in(prefix: str) -> None:
+    assert sent_statements(TOLD.replace("pgbench:", prefix)) == [
         "INSERT INTO t VALUES (82, 'x;y'), (2, $$ a; COMMIT; $$)",
         "SELECT a AS got\n  FROM t WHERE a = 82\n  AND b <> ':no' LIMIT 1",
         "SELECT count(*) FROM t",

@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
-from pgversus.stats.confidence import Verdict
+from pgversus.stats.confidence import FARTHEST, Verdict
 from pgversus.study.metrics import Metric
 from pgversus.text.translation import N_, _
 from pgversus.text.units import percent
@@ -153,11 +153,13 @@ class SideBySide:
 
 
 def quotient(a: Side, b: Side) -> Quotient | None:
-    """Return B's ratio divided by A's, with its interval; None if one of the two has no interval."""
+    """Return B's ratio divided by A's, with its interval; None if one of the two has no interval, or too wide a one."""
     if a.ratio is None or b.ratio is None or None in (a.low, a.high, b.low, b.high):
         return None
     point = math.log(b.ratio) - math.log(a.ratio)
     half = math.hypot(_half_width(a), _half_width(b))
+    if abs(point) + half >= FARTHEST:
+        return None
     return Quotient(value=math.exp(point), low=math.exp(point - half), high=math.exp(point + half))
 
 

@@ -10,9 +10,11 @@ from pgversus.statements.collection import Collection
 from pgversus.statements.sources import read_source, read_sql
 from pgversus.statements.statement import RecordedStatement
 from pgversus.study.application import DEFAULT_COVERAGE, contexts_of
+from pgversus.study.design import Design
 from pgversus.study.file import schema
 from pgversus.study.file.keys import Contents, quantity
 from pgversus.study.file.problems import Problems
+from pgversus.study.metrics import Metric
 from pgversus.study.study import Study, StudyKind
 from pgversus.study.targets import with_statistics
 from pgversus.study.workload import PgbenchWorkload
@@ -32,12 +34,14 @@ def upgrade_check_of(study: Study, table: schema.ApplicationTable, contents: Con
     statements = _statements(table, contents, problems)
     if len(study.contexts) != 1:
         problems.add(("factors",), _other_factors(len(study.contexts)))
-    problems.refuse()
-    if statements is None:
-        return study
     template = study.contexts[0].comparison
     load = template.workload
     assert isinstance(load, PgbenchWorkload)  # noqa: S101 - the template is a load
+    if chosen := _chosen(template.design, load):
+        problems.add(_PATH, _other_design(chosen))
+    problems.refuse()
+    if statements is None:
+        return study
     with problems.catch((*_PATH, "statements")):
         arms, factors = with_statistics(template.arms, template.factors, table.statistics or ())
         contexts, known = contexts_of(
@@ -83,6 +87,27 @@ def _no_statements() -> StudyError:
         found="no key statements",
         expected="files with its statements",
         to_do='statements = ["statements.csv", "server.csv"]',
+    )
+
+
+def _chosen(design: Design, load: PgbenchWorkload) -> list[str]:
+    """Return the keys of a design or a load that an upgrade check cannot follow."""
+    keys = {
+        "metric": design.metric is not Metric.TPS and load.rate is None,
+        "rate": load.rate is not None,
+        "blocks": design.fixed_blocks is not None,
+        "windows": design.rounds_are_given,
+    }
+    return [key for key, is_chosen in keys.items() if is_chosen]
+
+
+def _other_design(chosen: Sequence[str]) -> StudyError:
+    return StudyError(
+        "an upgrade check compares throughput in blocks and windows of its own",
+        slug="study-upgrade-design",
+        found=" and ".join(chosen),
+        expected="none of metric, rate, blocks and windows",
+        to_do=f"remove {' and '.join(chosen)}; budget limits the time of the confirmation",
     )
 
 

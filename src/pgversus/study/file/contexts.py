@@ -50,6 +50,11 @@ def choices_of(table: schema.DesignTable | None, problems: Problems, *, seed: in
         pin=quantity(("design", "pin"), table.pin, parse_pin, problems),
         seed=seed if table.seed is None else table.seed,
     )
+    return with_one_stopping_rule(choices, problems)
+
+
+def with_one_stopping_rule(choices: DesignChoices, problems: Problems) -> DesignChoices:
+    """Return the choices; if they have both a fixed number of blocks and a limit, report it and return the limit."""
     if not choices.other_stopping_rules:
         return choices
     error = StudyError(
@@ -57,7 +62,7 @@ def choices_of(table: schema.DesignTable | None, problems: Problems, *, seed: in
         slug="study-two-designs",
         found=f"blocks with {' and '.join(choices.other_stopping_rules)}",
         expected=f"blocks alone, or {' and '.join(choices.other_stopping_rules)} without blocks",
-        to_do="remove blocks to stop as soon as the answer is known",
+        to_do="remove blocks to stop as soon as the answer is known, or omit the others (also --budget)",
     )
     problems.add(("design", "blocks"), error)
     return replace(choices, fixed_blocks=None)

@@ -10,7 +10,14 @@ from pgversus.study.build_options import USUAL_MANNER, requested_manner
 from pgversus.study.design import DesignChoices
 from pgversus.study.file import schema
 from pgversus.study.file.application import upgrade_check_of
-from pgversus.study.file.contexts import StudyPlan, check_treatment_count, choices_of, contexts_of, designs_for
+from pgversus.study.file.contexts import (
+    StudyPlan,
+    check_treatment_count,
+    choices_of,
+    contexts_of,
+    designs_for,
+    with_one_stopping_rule,
+)
 from pgversus.study.file.description import listed, nearest
 from pgversus.study.file.document import Path, as_toml, find_places, parse_document, shown
 from pgversus.study.file.factors import NameServer, matrix_of
@@ -125,7 +132,7 @@ def read_study(
     if requested_seed is not None:
         choices = replace(choices, seed=requested_seed)
     if budget_s is not None:
-        choices = replace(choices, budget_s=budget_s)
+        choices = with_one_stopping_rule(replace(choices, budget_s=budget_s), problems)
     plan = _plan(sections, contents, problems, choices, name_server=name_server)
     problems.refuse()
     # The plan is never None here, because that would have been a problem.

@@ -123,7 +123,8 @@ This study gives one verdict: 64 MB compared with 4 MB. The following applies to
   Each combination of the other factors is a separate comparison with its own blocks.
 - Keys that are not given have defaults. A single workload, dataset or load is written as `[workload]`, `[dataset]`,
   `[load]`; several have names: `[workloads.NAME]`, `[datasets.NAME]`, `[loads.NAME]`.
-- Paths are relative to the study file. Files are read once, when the study begins.
+- Paths are relative to the study file. Scripts are read once, when the study begins. Data is loaded later, from the
+  same files: if one has changed by then, loading fails.
 - Settings can be given in `[settings]` for all arms, in a workload, or as factors. Later ones in this list override
   earlier ones. Names of settings are not case-sensitive.
 - A comparison has at most {MOST_CONTENDERS} contenders. A study has at most {MOST_TREATMENTS:,} treatments

@@ -320,8 +320,9 @@ class Sections(Table):
     compare: Text | None = key(
         "the factor whose levels are compared: `server`, `workload`, `dataset`, a setting or a variable. Each "
         "combination of the other factors is a separate comparison",
-        default="the only factor with two or more levels; if there are several, `server` if it is among them; "
-        "otherwise required. Variables count only if no other factor has two levels",
+        default="the only factor with two or more levels, apart from `load`, `scale` and `cache`; if there are "
+        "several, `server` if it is among them; otherwise required. Variables count only if no other such factor has "
+        "two levels",
         example="server",
     )
     baseline: Value | None = key(
@@ -347,7 +348,8 @@ class Sections(Table):
     )
     metrics: list[QuantityName] | None = key(
         "metrics and counters to show for each comparison in addition to the metric of the verdict",
-        default="peak memory of the server",
+        default="peak memory of the server; for an operation that of its session, write-ahead log, and the work of "
+        "VACUUM",
         example=["latency_p95", "temp_bytes"],
     )
     factors: FactorsTable | None = key("factors to vary", default="none", example={"server": ["16.12", "17.8"]})

@@ -281,14 +281,14 @@ def test_a_repeated_key_has_its_own_remedy() -> None:
             "study-two-designs",
             "line 7, [design] blocks",
             "blocks with budget",
-            "remove blocks to stop as soon as the answer is known",
+            "remove blocks to stop as soon as the answer is known, or omit the others (also --budget)",
         ),
         (
             f'{SHORT}[design]\nblocks = 5\nprecision = "3%"\n',
             "study-two-designs",
             "line 7, [design] blocks",
             "blocks with precision",
-            "remove blocks to stop as soon as the answer is known",
+            "remove blocks to stop as soon as the answer is known, or omit the others (also --budget)",
         ),
         (
             f'{SHORT}[design]\nprecision = "0.03"\n',

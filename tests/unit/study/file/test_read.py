@@ -2,6 +2,7 @@ import hashlib
 
 import pytest
 
+from pgversus.errors import StudyFileError
 from pgversus.study.comparison import CacheState
 from pgversus.study.dataset import Dataset, SetupFile
 from pgversus.study.design import WindowKind
@@ -273,6 +274,13 @@ def test_a_load_window_overrides_design_transactions() -> None:
 def test_a_budget_argument_overrides_the_file() -> None:
     found = study(f'{SHORT}[design]\nbudget = "30m"\n', budget_s=60.0)
     assert found.budget_s == found.contexts[0].comparison.design.budget_s == 60.0
+
+
+def test_a_budget_argument_conflicts_with_a_fixed_number_of_blocks() -> None:
+    with pytest.raises(StudyFileError) as caught:
+        study(f"{SHORT}[design]\nblocks = 10\n", budget_s=60.0)
+    (one,) = caught.value.problems
+    assert (one.slug, one.found) == ("study-two-designs", "blocks with budget")
 
 
 def test_a_seed_argument_overrides_the_file() -> None:
