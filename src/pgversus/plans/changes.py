@@ -133,12 +133,15 @@ def amount_changes(baseline: Plan, contender: Plan, matching: NodeMatching) -> I
     for place, there in matching.pairs:
         was, now = baseline.nodes[place], contender.nodes[there]
         found: list[_Amounts] = []
-        if not (in_workers[0][place] or in_workers[1][there]):
+        is_shared = in_workers[0][place] or in_workers[1][there]
+        if not is_shared:
             found += _loops(was, now)
             found += _memory(was, now)
-        found += _rows(was, now)
-        if to_the_end[0][place] and to_the_end[1][there]:
-            found += _estimates(was, now)
+        # Rows of partial results, and the share of a worker, depend on how many workers were launched.
+        if not is_shared or was.measured.loops == now.measured.loops:
+            found += _rows(was, now)
+            if to_the_end[0][place] and to_the_end[1][there]:
+                found += _estimates(was, now)
         for kind, amount, amount_there in found:
             yield Change(kind=kind, node=now.text, was=amount, now=amount_there, places=(place, there))
     yield from _blocks(baseline, contender)

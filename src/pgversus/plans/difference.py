@@ -22,7 +22,7 @@ from pgversus.plans.levels import (
     in_common_form,
     own_logic,
 )
-from pgversus.plans.matching import NodeMatching, match
+from pgversus.plans.matching import NodeMatching, aligned
 from pgversus.plans.operators import operator_changes
 from pgversus.plans.plan import Plan, own
 
@@ -82,7 +82,11 @@ def difference(baseline: Plan, contender: Plan, *, parameters: int = 0) -> PlanD
     baseline, contender = in_common_form(baseline, contender)
     one, other = comparable(baseline), comparable(contender)
     is_same_shape = one.shapes == other.shapes
-    matching = _in_order(baseline) if is_same_shape else match(baseline, contender)
+    if is_same_shape:
+        matching = _in_order(baseline)
+    else:
+        contender, matching = aligned(baseline, contender)
+        other = comparable(contender)
     operators = [] if is_same_shape else list(operator_changes(baseline, contender, matching))
     conditions = [
         *generic_changes(baseline, contender, parameters),

@@ -8,7 +8,7 @@ plan, results are written as in 17, and tests are hidden as in 16, because they 
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 
 _STRING = re.compile(r"('(?:[^']++|'')*+')")
@@ -148,6 +148,15 @@ class SubplanNames:
         return _PARAMETER.sub(lambda match: self._returned.get(match[0], match[0]), numbered)
 
 
+def renumbered(text: str, numbers: Mapping[str, str]) -> str:
+    """Return an expression with other numbers of subplans. numbers: new ones by old ones."""
+    if "Plan " not in text:
+        return text
+    return outside_strings(
+        text, lambda part: _REFERENCE.sub(lambda match: f"{match[1]} {numbers.get(match[2], match[2])}", part)
+    )
+
+
 def without_tests(text: str) -> str:
     """Replace `(ANY (a = (SubPlan 1).col1))` by `(SubPlan 1)`; the same for ALL, rows, EXISTS and ARRAY."""
     if "Plan " not in text:
@@ -174,15 +183,11 @@ _QUALIFIED = re.compile(r"(?<![\w$\".])([\w$]++|\"(?:[^\"]++|\"\")*+\")\.")
 class Expressions:
     """Normalizes the expressions of one plan."""
 
-    def __init__(
-        self, subplans: SubplanNames, aliases: Iterable[tuple[str, str | None, bool]], renamed: Mapping[str, str]
-    ) -> None:
-        """aliases: (alias, relation, whether PostgreSQL numbered it) of nodes with an alias, in the plan's order.
-
-        renamed: names to use instead of aliases.
-        """
+    def __init__(self, subplans: SubplanNames, *renamed: Mapping[str, str]) -> None:
+        """renamed: names to use instead of aliases; of two names for one alias, the last."""
         self._subplans = subplans
-        self._aliases = {**_own_names(aliases), **renamed, **{_in_quotes(old): new for old, new in renamed.items()}}
+        names = [name for given in renamed for name in given.items()]
+        self._aliases = {**dict(names), **{_in_quotes(old): new for old, new in names}}
 
     def conjuncts(self, text: str) -> tuple[str, ...]:
         """Split a condition at AND and sort the parts: `((b = a) AND (1 = c))` becomes `a = b` and `c = 1`."""
@@ -199,20 +204,16 @@ class Expressions:
         return _QUALIFIED.sub(lambda match: f"{self._aliases.get(match[1], match[1])}.", text)
 
 
-def _own_names(aliases: Iterable[tuple[str, str | None, bool]]) -> Mapping[str, str]:
-    """Map generated aliases, plain and quoted, to names derived from relation and order."""
-    all_names = list(aliases)
-    taken = {alias for alias, _relation, is_generated in all_names if not is_generated}
+def own_names(written: Collection[str], generated: Mapping[str, str | None]) -> dict[str, str]:
+    """Map generated aliases to names that depend only on relation and order.
+
+    written: the other aliases of the plan. generated: relations by alias, in order.
+    """
     own: dict[str, str] = {}
     numbers: dict[str | None, Iterator[int]] = {}
-    for alias, relation, is_generated in all_names:
-        if not is_generated or alias in own:
-            continue
-        # The counter continues, because names that were taken remain taken.
+    for alias, relation in generated.items():
         following = numbers.setdefault(relation, count(1))
-        name = next(name for number in following if (name := f"{relation}_{number}") not in taken)
-        taken.add(name)
-        own[alias] = own[_in_quotes(alias)] = name
+        own[alias] = next(name for number in following if (name := f"{relation}_{number}") not in written)
     return own
 
 

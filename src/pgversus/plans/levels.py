@@ -16,7 +16,8 @@ _OF_ONE_PROCESS = (
     *("Sort Method", "Sort Space Type", "HashAgg Batches"),
     *("Full-sort Groups Sort Methods", "Pre-sorted Groups Sort Methods"),
 )
-# EXPLAIN reports these for the leader of parallel workers; they depend on which rows it happened to process.
+# EXPLAIN reports these for the leader of parallel workers, and for the last execution of a node; they depend on which
+# rows it happened to process.
 
 _SUBPLAN = "SubPlan "
 _NEXT = "\x1f"
@@ -180,7 +181,8 @@ def _facts(plan: Plan, mine: Sequence[OwnWork]) -> list[dict[str, Fact]]:
         node.scope for node in plan.nodes if node.scope.startswith(INIT_PLAN) and (node.measured.temp_blocks or 0) > 0
     }
     for node, in_workers, amounts in zip(plan.nodes, plan.in_workers(), mine, strict=True):
-        facts = {name: fact for name, fact in node.facts.items() if not (in_workers and name in _OF_ONE_PROCESS)}
+        is_partial = in_workers or (node.measured.loops or 0) > 1
+        facts = {name: fact for name, fact in node.facts.items() if not (is_partial and name in _OF_ONE_PROCESS)}
         if amounts.temp_blocks is not None and node.measured.loops and not init_plans - {node.scope}:
             facts[SPILLED] = amounts.temp_blocks > 0
         found.append(facts)

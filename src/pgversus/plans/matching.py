@@ -4,10 +4,13 @@ Tree edit distance is not suitable: a match must show where each relation went, 
 subplan to a join has moved across the whole tree.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+import re
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import count
 
+from pgversus.plans.expressions import renumbered
 from pgversus.plans.levels import own_logic
 from pgversus.plans.plan import Plan, PlanNode
 
@@ -15,6 +18,8 @@ _ALIKE = 0.5
 """Minimum share of common relations below two nodes for a match."""
 _MOST_PAIRS = 20_000
 # Maximum number of pairs to compare among remaining nodes; beyond it, nodes are paired in order.
+
+_NUMBERED = re.compile(r"(InitPlan|SubPlan) (\d+)")
 
 _Key = Callable[[PlanNode], Hashable | None]
 # Nodes with equal keys match; None matches no node.
@@ -26,7 +31,18 @@ _OF_READERS: Sequence[_Key] = (
     lambda node: (node.scope, node.relation, node.own_alias, own_logic(node)) if node.relation else None,
     lambda node: (node.scope, node.relation, node.own_alias) if node.relation else None,
     lambda node: (node.relation, node.own_alias) if node.relation else None,
+    # If one of several reads is gone, PostgreSQL numbers the others differently.
+    lambda node: (node.relation, node.given_alias) if node.relation else None,
     lambda node: None if node.relation else (node.scope, node.op),
+)
+
+
+# One node may be above another of the same operator: an aggregate of groups, and one of their sums.
+_OF_OTHERS: Sequence[_Key] = (
+    own_logic,
+    lambda node: (node.family, *sorted(node.keys.items())) if node.keys else None,
+    lambda node: node.op,
+    lambda node: node.family,
 )
 
 
@@ -42,12 +58,56 @@ class NodeMatching:
     """For each node of both plans, a bit set of the reading nodes at or below it. Matched nodes have the same bit."""
 
 
+def aligned(baseline: Plan, contender: Plan) -> tuple[Plan, NodeMatching]:
+    """Match the nodes of two plans; return the contender's plan with the baseline's numbers of subplans as well.
+
+    Subplans are numbered in the order of each plan, so one that is gone changes the numbers of those after it.
+    """
+    found = match(baseline, contender)
+    numbers = _numbers_of_subplans(baseline, contender, found)
+    if all(old == new for old, new in numbers.items()):
+        return contender, found
+    nodes = tuple(_renumbered(node, numbers) for node in contender.nodes)
+    contender = replace(contender, nodes=nodes)
+    return contender, match(baseline, contender)
+
+
+def _numbers_of_subplans(baseline: Plan, contender: Plan, found: NodeMatching) -> dict[str, str]:
+    """Map the contender's numbers of subplans to those of the baseline's subplans with the most common reads."""
+    common: Counter[tuple[str, str]] = Counter()
+    for place, there in found.pairs:
+        scopes = _NUMBERED.fullmatch(baseline.nodes[place].scope), _NUMBERED.fullmatch(contender.nodes[there].scope)
+        if scopes[0] and scopes[1] and baseline.nodes[place].relation is not None:
+            common[scopes[1][2], scopes[0][2]] += 1
+    numbers: dict[str, str] = {}
+    for (old, new), _ in common.most_common():
+        if old not in numbers and new not in numbers.values():
+            numbers[old] = new
+    # Subplans of the contender alone keep their numbers, or get free ones.
+    used = {match[2] for plan in (baseline, contender) for node in plan.nodes if (match := _NUMBERED.match(node.scope))}
+    free = (str(number) for number in count(1) if str(number) not in used)
+    for node in contender.nodes:
+        match = _NUMBERED.fullmatch(node.scope)
+        if match is not None and match[2] not in numbers:
+            numbers[match[2]] = next(free) if match[2] in numbers.values() else match[2]
+    return numbers
+
+
+def _renumbered(node: PlanNode, numbers: Mapping[str, str]) -> PlanNode:
+    conditions = {
+        name: tuple(sorted(renumbered(text, numbers) for text in texts)) for name, texts in node.conditions.items()
+    }
+    keys = {name: tuple(renumbered(text, numbers) for text in texts) for name, texts in node.keys.items()}
+    return replace(node, scope=renumbered(node.scope, numbers), conditions=conditions, keys=keys)
+
+
 def match(baseline: Plan, contender: Plan) -> NodeMatching:
     """Match the nodes of two plans that do the same work.
 
     Reading nodes are matched first, by scope, relation and alias, then without the scope. Nodes above them are matched
-    by operator and the reading nodes below, then by operator family and the same nodes. Remaining nodes with the same
-    operator, conditions and keys are matched if at least half of the reading nodes below are common.
+    by the reading nodes below and operator, conditions and keys, then family and keys, then operator, then family.
+    Remaining nodes with the same operator, conditions and keys are matched if at least half of the reading nodes below
+    are common.
     """
     sides = _Side(baseline), _Side(contender)
     for key in _OF_READERS:
@@ -56,8 +116,8 @@ def match(baseline: Plan, contender: Plan) -> NodeMatching:
     for side in sides:
         side.spread(numbers)
     one, other = sides
-    _pair_above(one, other, lambda side, place: (side.nodes[place].op, side.nodes[place].scope, side.below[place]))
-    _pair_above(one, other, lambda side, place: (side.nodes[place].family, side.nodes[place].scope, side.below[place]))
+    for key in _OF_OTHERS:
+        _pair_above(one, other, key)
     _pair_alike(one, other)
     return NodeMatching(
         pairs=tuple(sorted(one.found.items())),
@@ -119,10 +179,13 @@ def _pair(one: _Side, other: _Side, key: _Key) -> None:
         other.take(place_there, place, number)
 
 
-def _pair_above(one: _Side, other: _Side, key: Callable[[_Side, int], Hashable]) -> None:
-    def keyed(side: _Side) -> Iterable[tuple[Hashable, int]]:
-        # Without a common node below, any node would match.
-        return ((key(side, place), place) for place in side.left() if side.below[place])
+def _pair_above(one: _Side, other: _Side, key: _Key) -> None:
+    def keyed(side: _Side) -> Iterator[tuple[Hashable, int]]:
+        for place in side.left():
+            node, below = side.nodes[place], side.below[place]
+            # Without a common node below, any node would match.
+            if below and (found := key(node)) is not None:
+                yield (found, node.scope, below), place
 
     for place, place_there in _in_turn(keyed(one), keyed(other)):
         one.take(place, place_there)

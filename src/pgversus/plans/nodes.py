@@ -2,11 +2,12 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
-from pgversus.plans.expressions import Expressions, SubplanNames
+from pgversus.plans.expressions import Expressions, SubplanNames, own_names
 from pgversus.plans.plan import MAIN, Fact, OperatorFamily, PlanNode, measured
 
 _OF_STRATEGY = {"Plain": "Aggregate", "Sorted": "GroupAggregate", "Hashed": "HashAggregate", "Mixed": "MixedAggregate"}
@@ -113,7 +114,7 @@ _RECHECK = "Recheck Cond"
 # Repeats the condition of the index.
 _KEYS = ("Sort Key", "Group Key", "Presorted Key", "Cache Key")
 _CALLS = ("Function Call", "Table Function Call")
-_READ = ("Relation Name", "CTE Name", "Function Name", "Table Function Name", "Tuplestore Name")
+_READ = ("Relation Name", "CTE Name", "Function Name", "Table Function Name", "Tuplestore Name", "Relations")
 _DETAILS = ("Scan Direction", "Sampling Method", "Conflict Resolution")
 _USUAL_DETAILS = ("Forward", "NoMovement")
 _TEMPORARY = "pg_temp"
@@ -154,11 +155,26 @@ def plan_nodes(root: Mapping[str, Any]) -> tuple[PlanNode, ...]:
     """Return all nodes of a plan. root: its "Plan", a mapping with a "Node Type" like all nodes below it."""
     subplans = SubplanNames(str(raw["Subplan Name"]) for raw in raw_nodes(root) if "Subplan Name" in raw)
     found = _in_order(root, subplans)
-    aliases = (
-        (str(node.raw["Alias"]), _relation(node.raw), node.is_alias_generated) for node in found if "Alias" in node.raw
-    )
-    spelling = Expressions(subplans, aliases, _names_of_lone_members(found))
-    return tuple(_node(node, spelling) for node in found)
+    generated = _generated_aliases(found)
+    written = {str(node.raw["Alias"]) for node in found if "Alias" in node.raw} - generated.keys()
+    spelling = Expressions(subplans, own_names(written, generated), _names_of_lone_members(found))
+    numbers: dict[str | None, Iterator[int]] = {}
+    ranks = {alias: next(numbers.setdefault(relation, count(1))) for alias, relation in generated.items()}
+    return tuple(_node(node, spelling, ranks) for node in found)
+
+
+def _generated_aliases(found: Iterable[RawNode]) -> dict[str, str | None]:
+    """Map aliases that PostgreSQL numbered to their relations, in the order of their numbers.
+
+    Majors may number differently, but in the same order: that of the tables in the statement, not in the plan.
+    """
+    aliases = {str(node.raw["Alias"]): _relation(node.raw) for node in found if node.is_alias_generated}
+    return dict(sorted(aliases.items(), key=lambda alias: _base_and_number(alias[0])))
+
+
+def _base_and_number(alias: str) -> tuple[str, int]:
+    base, _, number = alias.rpartition("_")
+    return base, int(number)
 
 
 def raw_nodes(root: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -230,7 +246,8 @@ def _names_of_lone_members(found: Sequence[RawNode]) -> Mapping[str, str]:
     return names
 
 
-def _node(node: RawNode, spelling: Expressions) -> PlanNode:
+def _node(node: RawNode, spelling: Expressions, ranks: Mapping[str, int]) -> PlanNode:
+    """ranks: positions of generated aliases among those of the same relation."""
     raw = node.raw
     return PlanNode(
         op=operator(raw),
@@ -244,6 +261,7 @@ def _node(node: RawNode, spelling: Expressions) -> PlanNode:
         schema=_schema(raw),
         alias=None if raw.get("Alias") is None else str(raw["Alias"]),
         given_alias=_relation(raw) if node.is_lone_member else _given_alias(node),
+        alias_rank=0 if node.is_lone_member else ranks.get(str(raw.get("Alias")), 0),
         indexes=node.bitmap.indexes if node.bitmap is not None else str(raw.get("Index Name", "")),
         detail=_detail(raw),
         conditions=_conditions(node, spelling),
@@ -259,7 +277,7 @@ def _given_alias(node: RawNode) -> str | None:
     alias = node.raw.get("Alias")
     if alias is None:
         return None
-    return str(alias).rpartition("_")[0] if node.is_alias_generated else str(alias)
+    return _base_and_number(str(alias))[0] if node.is_alias_generated else str(alias)
 
 
 def _relation(raw: Mapping[str, Any]) -> str | None:

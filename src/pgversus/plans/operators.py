@@ -9,7 +9,7 @@ from pgversus.plans.order import index_for_order
 from pgversus.plans.plan import MAIN, OperatorFamily, Plan, PlanNode
 
 _FOLLOWS_ITS_JOIN = "Hash"
-_HIDING = ("Foreign Scan", "Async Foreign Scan", "Custom Scan")
+_HIDING = ("Foreign Scan", "Custom Scan")
 _MOST_NAMES = 3
 
 
@@ -47,7 +47,7 @@ def _moved_scopes(baseline: Plan, contender: Plan, matching: NodeMatching) -> It
         if subplan in seen:
             continue
         seen.add(subplan)
-        loops = (was.measured.loops, now.measured.loops)
+        loops = (_loops_of_scope(baseline, place), _loops_of_scope(contender, there))
         if in_workers[0][place] or in_workers[1][there]:
             loops = None, None
         if MAIN not in (was.scope, now.scope):
@@ -65,6 +65,14 @@ def _moved_scopes(baseline: Plan, contender: Plan, matching: NodeMatching) -> It
         if more < 0 if is_up else more > 0:
             kind = ChangeKind.SUBPLAN_PULLED_UP if is_up else ChangeKind.SUBPLAN_PUSHED_DOWN
             yield Change(kind=kind, node=now.target, name=subplan, was=loops[0], now=loops[1], places=(place, there))
+
+
+def _loops_of_scope(plan: Plan, place: int) -> float | None:
+    """Return how often the subplan around a node ran; in the main plan, how often the node itself ran."""
+    node = plan.nodes[place]
+    while node.scope != MAIN and node.parent is not None and plan.nodes[node.parent].scope == node.scope:
+        node = plan.nodes[node.parent]
+    return node.measured.loops
 
 
 def _kind_of_scope(scope: str) -> str:
@@ -160,7 +168,7 @@ def _new(baseline: Plan, contender: Plan, matching: NodeMatching, *, hashes: boo
 
 def _relations(plan: Plan) -> set[str] | None:
     """Return the relations that a plan reads; None if it has a scan that may read others on another server."""
-    if any(node.op.startswith(_HIDING) for node in plan.nodes):
+    if any(name in node.op for node in plan.nodes for name in _HIDING):
         return None
     return {node.relation for node in plan.nodes if node.relation is not None}
 

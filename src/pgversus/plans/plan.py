@@ -1,5 +1,6 @@
 """A plan: nodes in EXPLAIN's order, normalized across major versions, with measurements."""
 
+import operator
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
@@ -82,6 +83,8 @@ class PlanNode:
     alias: str | None
     given_alias: str | None
     """The alias without the number that PostgreSQL adds to repeated aliases (t_1)."""
+    alias_rank: int
+    """The position of a numbered alias among those of the same relation, by number, from 1; 0 for other aliases."""
     indexes: str
     """The index that the node reads, or a combination of several: `BitmapOr(a_idx, b_idx)`."""
     detail: str
@@ -107,7 +110,9 @@ class PlanNode:
 
     @property
     def own_alias(self) -> str:
-        """The alias that the statement gives; empty for none."""
+        """The alias that the statement gives; empty for none. Several reads of a table without one are numbered."""
+        if self.alias_rank:
+            return f"{self.given_alias}_{self.alias_rank}"
         return "" if self.given_alias is None or self.given_alias == self.relation else self.given_alias
 
     @property
@@ -216,6 +221,8 @@ _HUNDREDTHS = 0.005
 # EXPLAIN rounds the rows of a loop to whole numbers up to 17, and to hundredths from 18 on.
 _CTE = "CTE "
 _KILOBYTE = 1024
+_NEARLY = 0.9
+"""The share of an InitPlan's time that the node which ran it must have at least; times do not add up exactly."""
 _INIT_PLAN_RESULT = re.compile(r"\((InitPlan [^\s()]+)\)")
 
 
@@ -263,22 +270,30 @@ def own(plan: Plan) -> list[OwnWork]:
 
     The work of a CTE is subtracted from the nodes that scan it, because they run it, not from the node under which it
     is printed. It is subtracted first from the node with the largest amount, which has run most of it. The work of an
-    InitPlan is subtracted from the first node that uses its result. The times of nodes below a Gather are parts of the
-    Gather's time, since their processes run at once. A negative result becomes 0: times measured for each row do not
-    add up exactly.
+    InitPlan is subtracted from the first node that may have run it and has taken long enough. The times of nodes below
+    a Gather are parts of the Gather's time, since their processes run at once. A negative result becomes 0: times
+    measured for each row do not add up exactly.
     """
     runners = _runners(plan)
-    seconds = _in_wall_time(plan, _left(plan, [node.measured.time_s for node in plan.nodes], runners))
-    temporary = _left(plan, [node.measured.temp_blocks for node in plan.nodes], runners)
+    times = [node.measured.time_s for node in plan.nodes]
+    left, of_init_plans = _left(plan, times, runners)
+    seconds = _in_wall_time(plan, left, of_init_plans)
+    temporary, _ = _left(plan, [node.measured.temp_blocks for node in plan.nodes], runners)
     return [OwnWork(time_s=time_s, temp_blocks=written) for time_s, written in zip(seconds, temporary, strict=True)]
 
 
-def _left(plan: Plan, whole: Sequence[float | None], runners: Mapping[int, Sequence[int]]) -> list[float | None]:
-    """Return the amount of each node without the nodes that it contains. runners: the result of _runners()."""
+def _left(
+    plan: Plan, whole: Sequence[float | None], runners: Mapping[int, Sequence[int]]
+) -> tuple[list[float | None], dict[int, float]]:
+    """Return the amount of each node without the nodes that it contains, and the amounts of InitPlans that it ran.
+
+    runners: the result of _runners().
+    """
     left = list(whole)
+    init_plans = [place for place in runners if plan.nodes[place].scope.startswith(INIT_PLAN)]
     for place, amount in enumerate(whole):
         parent = plan.nodes[place].parent
-        if parent is None or amount is None:
+        if parent is None or amount is None or place in init_plans:
             continue
         rest = amount
         for one in sorted(runners.get(place, (parent,)), key=lambda one: -(left[one] or 0.0)):
@@ -286,11 +301,21 @@ def _left(plan: Plan, whole: Sequence[float | None], runners: Mapping[int, Seque
             if before is not None:
                 left[one] = max(0.0, before - rest) if place in runners else before - rest
                 rest = max(0.0, rest - before)
-    return [None if amount is None else max(0.0, amount) for amount in left]
+    of_init_plans: dict[int, float] = {}
+    for place in init_plans:
+        amount = whole[place]
+        candidates = [(one, found) for one in runners[place] if (found := left[one]) is not None]
+        if amount is None or not candidates:
+            continue
+        enough = (pair for pair in candidates if pair[1] >= amount * _NEARLY)
+        runner, before = next(enough, max(candidates, key=operator.itemgetter(1)))
+        left[runner] = before - amount
+        of_init_plans[runner] = of_init_plans.get(runner, 0.0) + amount
+    return [None if amount is None else max(0.0, amount) for amount in left], of_init_plans
 
 
 def _runners(plan: Plan) -> dict[int, Sequence[int]]:
-    """Return the nodes that run each CTE and InitPlan, by the position of its top node."""
+    """Return the nodes that run each CTE, and those that may run each InitPlan, by the position of its top node."""
     scans, uses = _scans_of_ctes(plan), _uses_of_init_plans(plan)
     found: dict[int, Sequence[int]] = {}
     for place, node in enumerate(plan.nodes):
@@ -299,8 +324,25 @@ def _runners(plan: Plan) -> dict[int, Sequence[int]]:
         if node.scope.startswith(_CTE):
             found[place] = scans.get(node.scope.removeprefix(_CTE), ())
         elif node.scope.startswith(INIT_PLAN):
-            first = bisect_left(uses.get(node.scope, ()), node.parent)
-            found[place] = uses.get(node.scope, ())[first : first + 1] or (node.parent,)
+            known = uses.get(node.scope, ())[bisect_left(uses.get(node.scope, ()), node.parent) :]
+            # EXPLAIN does not print select lists, where any node at or below the parent may use the result.
+            users = known or [node.parent, *(one for one in plan.below(node.parent) if one not in plan.below(place))]
+            found[place] = tuple(dict.fromkeys(_runner(plan, one, node.parent) for one in users))
+    return found
+
+
+def _runner(plan: Plan, user: int, top: int) -> int:
+    """Return the node that runs an InitPlan if `user` uses its result. top: the node under which it is printed.
+
+    A Gather computes the results for its workers, and an Append those that decide which of its members to read.
+    """
+    found, place = user, user
+    while place != top and (parent := plan.nodes[place].parent) is not None:
+        place = parent
+        node = plan.nodes[place]
+        is_pruned = any(plan.nodes[child].measured.loops == 0 for child in node.children)
+        if node.family is OperatorFamily.GATHER or (node.family is OperatorFamily.APPEND and is_pruned):
+            found = place
     return found
 
 
@@ -326,14 +368,20 @@ def _uses_of_init_plans(plan: Plan) -> dict[str, list[int]]:
     return found
 
 
-def _in_wall_time(plan: Plan, seconds: Sequence[float | None]) -> list[float | None]:
-    """Return the own times of nodes; the times below each Gather are scaled down to its total time."""
+def _in_wall_time(
+    plan: Plan, seconds: Sequence[float | None], of_init_plans: Mapping[int, float]
+) -> list[float | None]:
+    """Return the own times of nodes; the times below each Gather are scaled down to its total time.
+
+    of_init_plans: seconds of InitPlans that a node ran.
+    """
     found = list(seconds)
     in_workers = plan.in_workers()
     for place, node in enumerate(plan.nodes):
         whole = node.measured.time_s
         if node.family is not OperatorFamily.GATHER or whole is None:
             continue
+        whole = max(0.0, whole - of_init_plans.get(place, 0.0))
         together = {other: own_s for other in plan.below(place) if in_workers[other] and (own_s := found[other])}
         total = sum(together.values())
         for other, own_s in together.items():

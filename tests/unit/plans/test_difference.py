@@ -8,7 +8,7 @@ import pytest
 from pgversus.plans.changes import LEVEL_OF, ChangeKind
 from pgversus.plans.difference import PlanDifference, difference
 from pgversus.plans.levels import PlanLevel, is_same_but_for_sorts
-from pgversus.plans.plan import Plan
+from pgversus.plans.plan import Plan, own
 from pgversus.plans.sentences import number, sentences
 from tests.unit.plans.raw import node, plan, scan
 
@@ -122,7 +122,76 @@ def test_reads_of_different_tables_are_never_called_one_read() -> None:
 
 def test_a_table_that_is_read_once_instead_of_twice_is_still_read() -> None:
     twice = node("Nested Loop", scan("t"), scan("t", Alias="t_1"), Join_Type="Inner")
-    assert sentences(changed(twice, scan("t", Alias="t_1"))) == ["removed: Nested Loop", "removed: Seq Scan on t t_1"]
+    assert sentences(changed(twice, scan("t", Alias="t_1"))) == ["removed: Nested Loop", "removed: Seq Scan on t"]
+
+
+def test_aliases_that_look_numbered_are_told_apart() -> None:
+    def joined(*aliases: str) -> dict[str, Any]:
+        return node("Nested Loop", *(scan("t", Alias=alias) for alias in aliases), Join_Type="Left")
+
+    assert changed(joined("t_1", "t_2"), joined("t_3", "t_7")).level is PlanLevel.IDENTICAL
+    assert kinds(changed(joined("t_1", "t_2"), joined("t_2", "t_1"))) == [ChangeKind.JOIN_SIDES]
+
+
+def test_subplans_keep_their_names_if_another_one_is_gone() -> None:
+    def sub(relation: str, number: int) -> dict[str, Any]:
+        return scan(relation, Parent_Relationship="SubPlan", Subplan_Name=f"SubPlan {number}")
+
+    def tree(*subs: str) -> dict[str, Any]:
+        return scan(
+            "t", Filter=f"(x = (SubPlan {len(subs)}))", Plans=[sub(*one) for one in zip(subs, (1, 2), strict=False)]
+        )
+
+    assert sentences(changed(tree("a", "b"), tree("b"))) == [
+        "a is no longer read (it was read by Seq Scan on a)",
+    ]
+    found = sentences(changed(tree("b"), tree("a", "b")))
+    assert found == ["a is now read by Seq Scan on a"]
+
+
+def test_aggregates_above_each_other_are_paired_by_their_keys() -> None:
+    def tree(inner: str) -> dict[str, Any]:
+        below = node("Aggregate", scan("t"), Strategy=inner, Group_Key=["t.a", "t.b"])
+        return node("Aggregate", below, Strategy="Hashed", Group_Key=["t.a"])
+
+    found = sentences(changed(tree("Hashed"), tree("Sorted")))
+    assert found == ["HashAggregate is now GroupAggregate"]
+    middle = node("Aggregate", node("Sort", scan("t"), Sort_Key=["t.a"]), Strategy="Sorted", Group_Key=["t.a", "t.b"])
+    assert "Group Key of" not in " ".join(sentences(changed(tree("Hashed"), middle)))
+
+
+def test_partial_results_of_more_workers_are_no_change() -> None:
+    def tree(workers: int) -> dict[str, Any]:
+        partial = node("Aggregate", scan("t"), Partial_Mode="Partial", Actual_Loops=workers + 1, Actual_Rows=100)
+        return node("Gather", partial, Workers_Planned=2, Workers_Launched=workers)
+
+    assert changed(tree(1), tree(2)).level is PlanLevel.IDENTICAL
+
+
+def test_the_sort_method_of_the_last_execution_is_not_that_of_all() -> None:
+    def tree(method: str, loops: int) -> dict[str, Any]:
+        return node("Sort", scan("t"), Sort_Key=["t.a"], Sort_Method=method, Actual_Loops=loops)
+
+    assert changed(tree("quicksort", 1), tree("top-N heapsort", 1)).level is PlanLevel.BEHAVIOUR
+    assert changed(tree("quicksort", 5), tree("top-N heapsort", 5)).level is PlanLevel.IDENTICAL
+
+
+def test_foreign_joins_of_other_tables_are_different() -> None:
+    old, new = (node("Foreign Scan", Relations=f"(a) INNER JOIN ({other})") for other in "bc")
+    assert changed(old, new).level is PlanLevel.OPERATORS
+    text = " ".join(sentences(changed(node("Nested Loop", scan("a"), scan("b"), Join_Type="Inner"), old)))
+    assert "no longer read" not in text
+
+
+def test_a_subplan_ran_as_often_as_its_top_node() -> None:
+    inner = scan("d", Actual_Loops=500)
+    sub = node("Nested Loop", scan("e"), inner, Join_Type="Inner", Actual_Loops=10)
+    sub |= {"Parent Relationship": "SubPlan", "Subplan Name": "SubPlan 1"}
+    old = scan("c", Filter="(x = (SubPlan 1))", Plans=[sub])
+    new = node("Hash Join", scan("c"), node("Hash", scan("d")), Join_Type="Semi")
+    assert "SubPlan 1 over d was pulled up into the main plan: it ran 10 times, now once" in sentences(
+        changed(old, new)
+    )
 
 
 def test_a_table_may_be_read_by_a_foreign_join() -> None:
@@ -545,6 +614,34 @@ def test_the_time_of_an_init_plan_counts_once() -> None:
     assert found is not None
     assert found.unchanged.seconds == pytest.approx(0.020)
     assert found.unexplained.seconds == pytest.approx(0.0)
+
+
+def _with_init_plan(user: dict[str, Any], *above: str) -> dict[str, Any]:
+    """Return a plan with an InitPlan of 10 ms at its top node. user: a node below."""
+    sub = scan("u", Parent_Relationship="InitPlan", Subplan_Name="InitPlan 1", Actual_Total_Time=10.0)
+    root = user
+    for kind in above:
+        root = node(kind, root, Actual_Total_Time=11.0, Workers_Planned=1)
+    return root | {"Plans": [sub, *root.get("Plans", [])]}
+
+
+_USE = "(t.x = (InitPlan 1).col1)"
+
+
+@pytest.mark.parametrize(
+    "root",
+    [
+        # The Gather has the result before its workers begin.
+        _with_init_plan(scan("t", Filter=_USE, Actual_Loops=2, Actual_Total_Time=1.0), "Gather"),
+        # In a select list, which is not printed.
+        _with_init_plan(scan("t", Actual_Total_Time=11.0), "Sort"),
+        _with_init_plan(scan("t", Actual_Total_Time=1.0), "Result"),
+        # The Append has the result before it chooses what to read.
+        _with_init_plan(scan("p2", Filter=_USE, Actual_Loops=0), "Append"),
+    ],
+)
+def test_the_time_of_an_init_plan_counts_once_whichever_node_runs_it(root: dict[str, Any]) -> None:
+    assert sum(work.time_s or 0.0 for work in own(plan(root))) == pytest.approx(0.011, rel=0.01)
 
 
 def test_the_time_of_a_node_that_spilled_is_that_of_a_changed_node() -> None:

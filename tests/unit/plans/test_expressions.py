@@ -9,6 +9,7 @@ from pgversus.plans.expressions import (
     SubplanNames,
     closing,
     outside_strings,
+    own_names,
     split_inside,
     split_outside,
     without_tests,
@@ -20,7 +21,7 @@ NEW = SubplanNames(["InitPlan 2", "SubPlan 1", "CTE c", "InitPlan 3"])
 
 
 def spelled(text: str, names: SubplanNames = OLD) -> str:
-    return Expressions(names, [], {}).respell(text)
+    return Expressions(names).respell(text)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +42,7 @@ def spelled(text: str, names: SubplanNames = OLD) -> str:
     ],
 )
 def test_conditions_are_split_at_and(text: str, parts: list[str]) -> None:
-    assert sorted(Expressions(OLD, [], {}).conjuncts(text)) == sorted(parts)
+    assert sorted(Expressions(OLD).conjuncts(text)) == sorted(parts)
 
 
 @pytest.mark.parametrize(
@@ -78,8 +79,7 @@ def test_names_of_windows_are_normalized(text: str) -> None:
 
 def test_generated_aliases_are_renamed_by_relation_and_order() -> None:
     def numbered(t: str, part: str, b: str) -> Expressions:
-        given = [("t", "t", False), ("mine_1", None, False), ("own_1", "t", False)]
-        return Expressions(OLD, [*given, (t, "t", True), (part, "part_b", True), (b, "B", True)], {})
+        return Expressions(OLD, own_names(["t", "mine_1", "own_1"], {t: "t", part: "part_b", b: "B"}))
 
     one, other = numbered("t_1", "part_7", "B_2"), numbered("t_5", "part_2", "B_1")
     assert one.respell("(t_1.id = t.id)") == other.respell("(t_5.id = t.id)")
@@ -87,17 +87,14 @@ def test_generated_aliases_are_renamed_by_relation_and_order() -> None:
     assert one.respell('("B_2".k > 1)') == other.respell('("B_1".k > 1)')
     assert one.respell("(mine_1.id > 1)") == "(mine_1.id > 1)"
     assert one.respell("(own_1.id > 1)") == "(own_1.id > 1)"
-    assert (
-        Expressions(OLD, [("a_1", "a_1", False), ("a_7", "a", True)], {}).respell("(a_1.x = a_7.x)")
-        == "(a_1.x = a_2.x)"
-    )
+    assert Expressions(OLD, own_names(["a_1"], {"a_7": "a"})).respell("(a_1.x = a_7.x)") == "(a_1.x = a_2.x)"
     assert one.respell("(x = 't_1.id')") == "(x = 't_1.id')"
     assert one.respell("(not_1.t_1.id > at_1.id)") == "(not_1.t_1.id > at_1.id)"
 
 
 @given(st.text("ab=(AND )'\"$[]", max_size=40))
 def test_any_text_is_accepted(text: str) -> None:
-    assert Expressions(OLD, [], {}).conjuncts(text) is not None
+    assert Expressions(OLD).conjuncts(text) is not None
     assert "AND".join(split_outside(text, "AND")) == text
     assert outside_strings(text, lambda part: part) == text
     assert 0 <= closing(text, 0) <= len(text)
@@ -123,14 +120,14 @@ def test_any_text_is_accepted(text: str) -> None:
     ids=lambda text: text[:20],
 )
 def test_a_long_condition_is_read_quickly(text: str) -> None:
-    spelling = Expressions(OLD, [(f"t_{number}", "t", True) for number in range(1, 2000)], {})
+    spelling = Expressions(OLD, own_names((), {f"t_{number}": "t" for number in range(1, 2000)}))
     with processor_time():
         assert spelling.conjuncts(text) is not None
 
 
 def test_generated_aliases_of_many_partitions_are_renamed_quickly() -> None:
     with processor_time():
-        spelling = Expressions(OLD, [(f"t_{number}", "t", True) for number in range(2, 20_000)], {})
+        spelling = Expressions(OLD, own_names((), {f"t_{number}": "t" for number in range(2, 20_000)}))
         assert spelling.respell("(t_2.id = t_19999.id)") == "(t_1.id = t_19998.id)"
 
 
