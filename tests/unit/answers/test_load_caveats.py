@@ -178,9 +178,11 @@ def at_rate(transactions: int, *, failed: int = 0, number: int = 6) -> list[Bloc
     ]
 
 
-def rates(of: list[Block], rate: float | None = 50.0, clients: int = 1) -> list[Caveat]:
-    workload = replace(open_loop(), rate=rate, clients=clients)
-    return [caveat for caveat in found(of, comparison(workload=workload)) if caveat.slug == "rate-not-reached"]
+def rates(
+    of: list[Block], rate: float | None = 50.0, clients: int = 1, metric: Metric = Metric.LATENCY_MEAN
+) -> list[Caveat]:
+    made = comparison(workload=replace(open_loop(), rate=rate, clients=clients), design=judged_by(metric))
+    return [caveat for caveat in found(of, made) if caveat.slug == "rate-not-reached"]
 
 
 def test_a_missed_rate_is_reported_with_both_numbers() -> None:
@@ -202,6 +204,13 @@ def test_a_rate_is_reached_at_95_percent_or_if_chance_or_window_ends_explain_the
     # 8 windows of 8 clients: 64 may end after their windows.
     assert rates(at_rate(340, number=100), clients=8) == []
     assert rates(at_rate(320, failed=80)) == []
+
+
+def test_a_percentile_needs_more_of_the_rate_than_a_mean() -> None:
+    # Of 400; one transaction may end after each of the 8 windows of a block.
+    assert rates(at_rate(398, number=1000), metric=Metric.LATENCY_P95) == []
+    assert rates(at_rate(385, number=1000), metric=Metric.LATENCY_P95) != []
+    assert rates(at_rate(385, number=1000)) == []
 
 
 def test_correlated_ratios_are_drift() -> None:
