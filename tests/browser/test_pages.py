@@ -132,9 +132,13 @@ def test_a_page_of_two_thousand_trials_is_painted_quickly(open_page: Open) -> No
     # The browser reports the first paint some time after the page has loaded. Playwright's wait_for_function() would
     # call eval() in the page, which the page's policy refuses.
     painted = opened.page.evaluate(
-        """new Promise(resolve => new PerformanceObserver(paints => {
-            for (const paint of paints.getEntriesByName('first-contentful-paint')) resolve(paint.startTime);
-        }).observe({type: 'paint', buffered: true}))"""
+        """new Promise((resolve, reject) => {
+            new PerformanceObserver(paints => {
+                for (const paint of paints.getEntriesByName('first-contentful-paint')) resolve(paint.startTime);
+            }).observe({type: 'paint', buffered: true});
+            // Playwright would wait for ever.
+            setTimeout(() => reject(new Error('nothing was painted within 30 s')), 30_000);
+        })"""
     )
     assert painted < _FIRST_PAINT_MS
     # Charts are not drawn until they are scrolled into view.

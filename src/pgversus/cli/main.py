@@ -120,7 +120,8 @@ def run(arguments: list[str]) -> int:
         write_error(error_text(_usage(error)))
         return int(ExitCode.USAGE)
     except (KeyboardInterrupt, click.Abort):
-        write_error("interrupted; finished blocks, if any, are in the results folder")
+        rest = "; finished blocks, if any, are in the results folder" if _STORING & {*arguments[:1]} else ""
+        write_error(f"interrupted{rest}")
         return int(ExitCode.INTERRUPTED)
     except Exception as error:  # noqa: BLE001 - the one place where a bug becomes a message
         words = message_without_secrets(f"{type(error).__name__}: {error}")
@@ -129,6 +130,8 @@ def run(arguments: list[str]) -> int:
     return int(result or ExitCode.DONE)
 
 
+_STORING = frozenset(one.name for one in (compare, run_command, upgrade_check, timeline))
+"""Commands that store blocks."""
 _INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
