@@ -87,11 +87,11 @@ def _join(rng: Random, outer: Node, inner: Node) -> Node:
     return _node(kind, rng, outer, inner, **more, **({"Merge Cond": "(a.k1 = b.k1)"} if kind == "Merge Join" else {}))
 
 
-def _with_subplan(rng: Random, below: Node) -> Node:
+def _with_subplan(rng: Random, below: Node, number: int) -> Node:
     """Add a subplan to the top node of a plan."""
     kind = rng.choice(("SubPlan", "InitPlan"))
-    sub = _tree(rng, 1) | {"Parent Relationship": kind, "Subplan Name": f"{kind} 1"}
-    test = rng.choice(("(ANY (a.k1 = ({}).col1))", "({})", "(ALL (a.k2 < ({}).col1))")).format(f"{kind} 1")
+    sub = _tree(rng, 1) | {"Parent Relationship": kind, "Subplan Name": f"{kind} {number}"}
+    test = rng.choice(("(ANY (a.k1 = ({}).col1))", "({})", "(ALL (a.k2 < ({}).col1))")).format(f"{kind} {number}")
     return below | {"Filter": test, "Plans": [sub, *below.get("Plans", [])]}
 
 
@@ -178,8 +178,9 @@ def _new_subplan(rng: Random, node: Node) -> None:
     for child in node.get("Plans", []):
         if "Subplan Name" in child and rng.random() < 0.5:
             kind = "InitPlan" if child["Parent Relationship"] == "SubPlan" else "SubPlan"
-            child |= {"Parent Relationship": kind, "Subplan Name": f"{kind} 1"}
-            node["Filter"] = f"(ANY (a.{rng.choice(_COLUMNS)} = ({kind} 1).col1))"
+            name = f"{kind} {child['Subplan Name'].split()[1]}"
+            child |= {"Parent Relationship": kind, "Subplan Name": name}
+            node["Filter"] = f"(ANY (a.{rng.choice(_COLUMNS)} = ({name}).col1))"
 
 
 _CHANGES: tuple[Callable[[Random, Node], None], ...] = (
@@ -198,8 +199,9 @@ _CHANGES: tuple[Callable[[Random, Node], None], ...] = (
 def _make(rng: Random) -> tuple[str, str]:
     """Return two plans of one statement, where the second one is the first with some changes."""
     one = _tree(rng, rng.randint(0, 4))
-    if rng.random() < 0.4:
-        one = _with_subplan(rng, one)
+    for number in range(1, 1 + rng.choice((0, 0, 1, 2))):
+        place = rng.choice(_all(one))
+        _replace(place, _with_subplan(rng, deepcopy(place), number))
     other = deepcopy(one)
     for _ in range(rng.randint(0, 4)):
         rng.choice(_CHANGES)(rng, rng.choice(_all(other)))

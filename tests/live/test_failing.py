@@ -23,6 +23,19 @@ def test_sql_that_fails_on_one_arm_names_that_arm(command_line: CommandLine) -> 
     assert "function any_value(integer) does not exist" in ended.stderr
 
 
+def test_sql_that_fails_on_one_of_several_contenders_is_measured_on_the_others(command_line: CommandLine) -> None:
+    script = command_line.write("new.sql", "SELECT any_value(x) FROM generate_series(1, 3) AS x;\n")
+    ended = command_line.compare("16.10", "15.14", "17.8", "-f", script, "--check-rows", *QUICK)
+    assert ended.code == 4, ended.stderr
+    document = ended.comparison
+    failing, measured = document["verdicts"]
+    assert (failing["verdict"], failing["ratio"]) == ("invalid", None)
+    assert measured["ratio"] > 0
+    assert any("function any_value(integer) does not exist" in caveat["text"] for caveat in document["caveats"])
+    (compared,) = document["plans"]["comparisons"]
+    assert compared["rows"]["is_same"] is True
+
+
 def test_sql_that_fails_later_yields_failed_trials_and_no_number(command_line: CommandLine) -> None:
     # The pilot uses some 10 values of the sequence and a block would use 80; every block starts with a new one.
     setup = command_line.write("setup.sql", "CREATE SEQUENCE s MAXVALUE 45;")

@@ -190,7 +190,7 @@ class Unanswered:
         return self.failure is not None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class StudyAnswer:
     """The final or interim results of a study: one answer per measured context."""
 

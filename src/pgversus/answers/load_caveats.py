@@ -96,12 +96,15 @@ def rate_caveats(comparison: Comparison, one: ArmMeasurement) -> Iterator[Caveat
     # Failed transactions were begun as well.
     begun = sum(trial.transactions + trial.failed for trial in one.trials)
     requested = workload.rate * one.seconds
-    # A window lasts until its last transactions end, and none are scheduled meanwhile: at most one for each client.
-    last = workload.clients * comparison.design.rounds * len(one.trials)
+    # A window lasts until its last transactions end, and none are scheduled meanwhile. On average as many transactions
+    # run at once as are scheduled during one, and at most one for each client.
+    latency_s = sum(trial.latency_sum_s for trial in one.trials) / max(1, begun)
+    each = min(workload.clients, 1 + workload.rate * latency_s)
+    last = each * comparison.design.rounds * len(one.trials)
     quantile = comparison.design.metric.quantile
     # Transactions that waited for a client until the window ended are the slowest ones, and missing. More than a fifth
     # of the tail would change a percentile.
-    most = _MOST_MISSING if quantile is None else (1 - quantile) / 5
+    most = _MOST_MISSING if quantile is None else min(_MOST_MISSING, (1 - quantile) / 5)
     if begun < (1 - most) * requested and requested - begun > last + _CHANCE * math.sqrt(requested):
         yield about("rate-not-reached", one.arm, reached=begun / one.seconds, rate=workload.rate)
 

@@ -133,12 +133,13 @@ def compared(arms: Sequence[Arm], plans: CapturedPlans, block_bytes: Sequence[in
         for (old, new), (old_plan, new_plan), override in zip(pairs, plans_of_pairs, overrides, strict=True):
             parameters = len(old.statement.parameters)
             if old_plan is not None and new_plan is not None:
+                changed = difference(old_plan, new_plan, parameters=parameters)
                 found.append(
                     ComparedPlans(
                         statement=old.statement.name,
                         labels=(labels[0], labels[contender]),
-                        plans=(old_plan, new_plan),
-                        difference=difference(old_plan, new_plan, parameters=parameters),
+                        plans=(old_plan, changed.contender),
+                        difference=changed,
                         rows=compared_rows(old.rows, new.rows),
                         undone_by=override,
                         is_searched=plans.is_searched,

@@ -1,9 +1,9 @@
 """Answers from results folders: the same for a run that has just ended and for one from years ago."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,8 @@ from pgversus.store.reading import StoredContext, StoredStudy, read_results
 from pgversus.study.counterfactual import ARMS, CONTENDER_AGAIN, OLD_PLANS, PlanRestoration
 from pgversus.study.design import StopReason
 from pgversus.study.study import Context, Invocation, StudyKind, StudyMetadata
+
+_KEPT = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +87,9 @@ def _study_answer(
 ) -> StudyAnswer:
     wall_s = sum(block.wall_s for one in stored.contexts for block in one.blocks)
     answers, unanswered = [], []
+    by_number = {one.context.number: one for one in stored.contexts}
+    # Of thousands of contexts, only the last ones in use stay in memory.
+    plans_of = lru_cache(_KEPT)(lambda number: _compared(by_number[number], folder))
     for one in stored.contexts:
         failure = one.failure or facts.not_prepared.get(one.context.number)
         # Contexts that share a start are prepared before the first block of any.
@@ -101,6 +106,7 @@ def _study_answer(
                     failure,
                     str(folder),
                     attributed.get(one.context.number, {}),
+                    partial(plans_of, one.context.number),
                 )
             )
     return StudyAnswer(
@@ -133,6 +139,7 @@ def _answer(
     failure: str | None,
     folder: str,
     attributed: Mapping[int, AttributionResult],
+    plans: Callable[[], PlansAnswer | None],
 ) -> Answer:
     budget_s = preparation.design.budget_s if facts.budget_s is None else facts.budget_s
     state = state_so_far(one.context, one, study.verdicts, budget_s)
@@ -173,7 +180,7 @@ def _answer(
         client=f"pgbench {facts.client.version} ({facts.client.origin})",
         host=facts.host,
         results=folder,
-        plans=cache(lambda: _compared(one, Path(folder))),
+        plans=plans,
         latencies=one.latencies,
         attributed=attributed,
         days=one.days,

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import lru_cache
 
 from pgversus.answers.answer import OTHER_ORDER, OTHER_ROWS, Answer, AttributionResult, StudyAnswer, Unanswered
 from pgversus.answers.plans import ComparedPlans, also_changed, changed_plans
@@ -147,10 +148,12 @@ def contexts_to_confirm(answer: StudyAnswer) -> list[int]:
     return sorted({number for (number, _), one in screened.items() if one.is_selected})
 
 
-def upgrade_answers(answer: StudyAnswer) -> list[UpgradeAnswer]:
+# A report asks several times, and reading the plans of thousands of statements takes seconds.
+@lru_cache(maxsize=1)
+def upgrade_answers(answer: StudyAnswer) -> tuple[UpgradeAnswer, ...]:
     """Return an answer for each target; empty if nothing was measured."""
     if not answer.answers:
-        return []
+        return ()
     screened = _screened(answer.answers)
     confirmed = {one.context.label: one for one in answer.confirmation.answers} if answer.confirmation else {}
     missing = {one.context.number: one for one in answer.unanswered}
@@ -179,7 +182,7 @@ def upgrade_answers(answer: StudyAnswer) -> list[UpgradeAnswer]:
                 load=_load_change(findings),
             )
         )
-    return found
+    return tuple(found)
 
 
 def _side_effects(answer: StudyAnswer, confirmed: Answer, target: Arm) -> tuple[SideEffect, ...] | None:

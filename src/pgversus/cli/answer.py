@@ -32,6 +32,7 @@ def measure(study: "Study", options: Mapping[str, Any], results: Path, *, earlie
     from pgversus.cli.progress import TerminalProgress  # noqa: PLC0415
     from pgversus.lab.run import RunOptions, run_study  # noqa: PLC0415
     from pgversus.report.console import SafeConsole  # noqa: PLC0415
+    from pgversus.study.design import StopReason  # noqa: PLC0415
 
     open_it = open_on_fleet(options) if options.get("fleet") else _open_here(options)
     run_options = RunOptions(
@@ -44,9 +45,12 @@ def measure(study: "Study", options: Mapping[str, Any], results: Path, *, earlie
     file = options.get("live_page")
     page = None if file is None else LivePage(path=Path(file), title=study.title or study.name)
     with TerminalProgress(SafeConsole(stderr=True), language=options["language"], page=page) as progress:
-        run_study(with_requested_manner(study, options), run_options, open_it, progress)
+        stopped = run_study(with_requested_manner(study, options), run_options, open_it, progress)
     answer = read_answer(results)
     _show(answer, options)
+    if stopped is StopReason.INTERRUPTED:
+        # Perhaps before the first result of a confirmation, which the stored results do not show.
+        return int(ExitCode.INTERRUPTED)
     return int(exit_code(answer, options["fail_on"], known=options.get("known")))
 
 

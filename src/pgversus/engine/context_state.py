@@ -179,7 +179,7 @@ class ContextState:
         return self._look(self.open_arms)
 
     def _add(self, block: Block) -> None:
-        self.samples.add(block)
+        self.samples.add(block.without_windows())
         self.wall_s += block.wall_s
         self.shares_starts = self.shares_starts and block.is_harmless
 

@@ -185,7 +185,7 @@ class ServerSet:
         self.fit_together = are_modest and self._copies_are_cheap and all_bytes <= _SHARE_OF_MEMORY * memory_bytes()
         """Whether all may run at once on fresh copies that stay in the page cache."""
         self._tables_fit: dict[int, bool] = {}
-        """Whether shared buffers can hold the tables of each arm; complete after the first load."""
+        """Whether shared buffers can hold the tables of each arm; complete after the first start of all."""
         self._in_memory: dict[int, bool] = {}
         self._written_before: dict[int, int] = {}
         self._counters: dict[int, CounterSession] = {}
@@ -226,7 +226,8 @@ class ServerSet:
 
     def prewarm(self, arm: int, connection: Connection) -> None:
         """Prewarm the data of a started server: in shared buffers only if those of every arm can hold its data."""
-        found = catalog.prewarm(connection, into_buffers=all(self._tables_fit.values()))
+        are_known = len(self._tables_fit) == len(self.servers)
+        found = catalog.prewarm(connection, into_buffers=are_known and all(self._tables_fit.values()))
         self._tables_fit[arm], self._in_memory[arm] = found.tables_fit, found.database_fits
 
     def pause_like_others(self, arm: int) -> None:

@@ -118,7 +118,10 @@ class JointTrialRunner(WarmTrialRunner):
                 pass
             return merged(joint)
 
-        run_until_steady(window, self._design.warm_up_s, seed)
+        if self._loads[arm].workload.is_open_loop:
+            window(self._design.warm_up_s, seed)
+        else:
+            run_until_steady(window, self._design.warm_up_s, seed)
 
     def _measured(self, arm: int, seed: int, name: str) -> Window:
         """Measure one window; the counters include what the runs did outside it, which is removed in proportion."""
@@ -132,6 +135,7 @@ class JointTrialRunner(WarmTrialRunner):
                 joint = self._joint(arm, self._design.window_s, seed)
             work.transactions = joint.transactions
             after = read_after(server, counters)
+            self._set.pause_like_others(arm)
         window = merged(joint)
         of_server = work.counters(after, self._set.own_growth(arm), window.transactions)
         return replace(window, counters={**window.counters, **of_server})

@@ -67,7 +67,9 @@ class LoadRunner:
         """
         comparison, servers = self._comparison, self._servers
         is_cold = comparison.cache is CacheState.COLD
-        stays_started, writes = False, True
+        # If the load fails: nothing counts the writes on a cold server, nor changed settings.
+        undone = all(load.workload.is_one_statement or load.workload.is_rolled_back for load in self._loads)
+        stays_started, writes = False, is_cold or not undone
         try:
             servers.start_all(reads_in=not is_cold)
             settings = self._settings()

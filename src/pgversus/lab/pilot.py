@@ -5,14 +5,17 @@ block.
 """
 
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pgversus.errors import ServerError, WorkloadError
 from pgversus.lab.arm_servers import ArmServer, wrote_since
 from pgversus.lab.failures import failures_of_first_run
 from pgversus.postgres import catalog
 from pgversus.postgres.session import Target, connect
 from pgversus.records.trials import Window
+from pgversus.study.comparison import BASELINE
 from pgversus.study.design import Design
 from pgversus.study.windows import FEW_CLIENTS, least_window_s
 from pgversus.workload.pgbench_run import PgbenchLoad, finished_transactions, read_window, run_seconds, run_window
@@ -23,6 +26,7 @@ _SHORT_PILOT_S, _ENOUGH_S = 0.3, 0.2
 # The intended length of the last of several shorter runs, and the shortest sufficient length.
 _MOST_GROWTH = 20
 # The most transactions of a run, as a multiple of the run before: further ones may be much slower.
+_LONGEST_RECOVERY_S, _POLL_S = 10.0, 0.1
 _STEADY = 0.7
 # Sessions are warm if the mean latency of a run is at least this multiple of the mean latency before.
 
@@ -47,14 +51,46 @@ _FIX_SCRIPT = "fix the script, its data or its variables; see pgbench's message 
 
 
 def run_pilot(arms: Sequence[ArmServer], loads: Sequence[PgbenchLoad], design: Design) -> PilotResult:
-    """Run each arm's load in turn on the started arms; raise WorkloadError with pgbench's message if one fails."""
-    windows, writes = [], False
-    for server, load in zip(arms, loads, strict=True):
+    """Run each arm's load in turn on the started arms.
+
+    Raises WorkloadError, with pgbench's message, if the load fails on the baseline or on every contender. If it fails
+    on some contenders only, the others can still be compared, and the trials of these fail one by one.
+    """
+    windows: dict[int, Window] = {}
+    writes, failures = False, list[WorkloadError]()
+    for number, (server, load) in enumerate(zip(arms, loads, strict=True)):
         with connect(server.target) as connection:
             before = catalog.rows_written(connection)
-        with failures_of_first_run(server.arm.label, load.workload, load.longest_s, _FIX_SCRIPT):
-            windows.append(representative_run(load, server.target, design))
+        try:
+            with failures_of_first_run(server.arm.label, load.workload, load.longest_s, _FIX_SCRIPT):
+                windows[number] = representative_run(load, server.target, design)
+        except WorkloadError as error:
+            # Another run that hangs would take a part of the budget again.
+            if number == BASELINE or error.slug != "workload-failed":
+                raise
+            failures.append(error)
+            if not _answers_again(server):
+                raise
         writes = wrote_since(server, before) or writes
+    if windows.keys() == {BASELINE} and failures:
+        raise failures[0]
+    return _result(list(windows.values()), writes=writes)
+
+
+def _answers_again(server: ArmServer) -> bool:
+    """Return whether a server accepts sessions after a failed load; after a crash it recovers first."""
+    end = time.monotonic() + _LONGEST_RECOVERY_S
+    while True:
+        try:
+            with connect(server.target):
+                return True
+        except ServerError:
+            if time.monotonic() >= end:
+                return False
+            time.sleep(_POLL_S)
+
+
+def _result(windows: Sequence[Window], *, writes: bool) -> PilotResult:
     return PilotResult(
         writes=writes,
         slowest_latency_s=max(window.latency_sum_s / window.transactions for window in windows),
@@ -74,7 +110,7 @@ def representative_run(load: PgbenchLoad, target: Target, design: Design) -> Win
     """
     workload = load.workload
     given_s = design.warm_up_s if design.warm_up_is_given else _PILOT_S
-    seconds, seed = max(given_s, least_window_s(workload.rate)), design.seed or 1
+    seconds, seed = max(given_s, least_window_s(workload.rate, workload.clients)), design.seed or 1
     may_count = len(workload.scripts) == 1 and workload.clients <= FEW_CLIENTS and workload.rate is None
     if design.warm_up_is_given or not may_count:
         return run_window(load, target, seconds, seed)

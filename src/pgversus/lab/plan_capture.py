@@ -19,9 +19,9 @@ from pgversus.postgres.client import Client
 from pgversus.postgres.explain import explain, index_keys, planner_settings, rows_digest, statistics_digests
 from pgversus.postgres.session import Connection, Target, connect
 from pgversus.records.plans import Captured, CapturedPlans, CapturedStatement, PlanOverride, Statement
-from pgversus.study.comparison import Comparison
+from pgversus.study.comparison import Arm, Comparison
 from pgversus.study.counterfactual import CONTENDER_AGAIN, OLD_PLANS
-from pgversus.study.workload import loads_of
+from pgversus.study.workload import PgbenchWorkload, loads_of
 from pgversus.text.translation import N_
 from pgversus.workload.pgbench_run import PgbenchLoad
 from pgversus.workload.sent_statements import statements_of
@@ -119,13 +119,21 @@ class Explainer:
         search for an old plan does not change the compared settings. Writes are rolled back. The servers must be
         running.
         """
-        captured = []
+        captured: list[Captured] = []
+        failures: list[WorkloadError] = []
         # One after the other, so that each has the host to itself.
         loads = loads_of(arm.workload for arm in comparison.arms)
         for server, arm, load in zip(servers, comparison.arms, loads, strict=True):
-            statements = statements_of(load, self.client, server.target, self.scratch)
-            begin = partial(self._report_step, _ASKING, arm.label, len(statements))
-            captured.append(capture(arm.label, server.target, statements, with_rows=self.with_rows, begin=begin))
+            try:
+                captured.append(self._captured(server, arm, load))
+            except WorkloadError as error:
+                if not captured:
+                    raise
+                # The other contenders can be compared all the same.
+                failures.append(error)
+                captured.append(_without_plans(captured[0]))
+        if len(failures) == len(comparison.contenders):
+            raise failures[0]
         check_same_statements([arm.label for arm in comparison.arms], captured)
         undone_by = [
             self._overrides(server, captured[0], found, comparison.factors)
@@ -133,10 +141,15 @@ class Explainer:
         ]
         return CapturedPlans(arms=tuple(captured), undone_by=tuple(undone_by), is_searched=self.searches)
 
+    def _captured(self, server: ArmServer, arm: Arm, load: PgbenchWorkload) -> Captured:
+        statements = statements_of(load, self.client, server.target, self.scratch)
+        begin = partial(self._report_step, _ASKING, arm.label, len(statements))
+        return capture(arm.label, server.target, statements, with_rows=self.with_rows, begin=begin)
+
     def _overrides(
         self, server: ArmServer, baseline: Captured, found: Captured, factors: Sequence[str]
     ) -> tuple[PlanOverride | None, ...]:
-        if not self.searches:
+        if not self.searches or not any(one.explained for one in found.statements):
             return (None,) * len(found.statements)
         begin = partial(self._report_step, _SEARCHING, server.arm.label, len(found.statements))
         others = None if self.others is None else self.others(server.arm.index)
@@ -144,6 +157,12 @@ class Explainer:
 
     def _report_step(self, sentence: str, arm: str, total: int, number: int) -> None:
         self.progress.at(sentence, arm=arm, number=number, total=total)
+
+
+def _without_plans(baseline: Captured) -> Captured:
+    """Return what is known about an arm on which a statement fails: the statements of the baseline, without plans."""
+    statements = (replace(one, explained=None, rows=None) for one in baseline.statements)
+    return replace(baseline, statements=tuple(statements))
 
 
 def capture_or_reason(

@@ -41,7 +41,7 @@ def sampled(
 def _sampled(server: ArmServer, load: PgbenchLoad, pilot: PilotResult, captured: Captured) -> SampledPlans:
     if server.log is None:
         return SampledPlans(told=0, others=0, failure="the log of an external server cannot be read")
-    seconds = max(_LEAST_S, least_window_s(load.workload.rate), 2 * pilot.slowest_latency_s)
+    seconds = max(_LEAST_S, least_window_s(load.workload.rate, load.workload.clients), 2 * pilot.slowest_latency_s)
     # The rate of the slowest arm, so that faster arms yield more plans.
     tps = load.workload.rate or load.workload.clients / pilot.slowest_latency_s
     share = min(1.0, _WANTED / max(1.0, tps * seconds * len(captured.statements)))

@@ -51,7 +51,7 @@ class _Ready:
 
     servers: ServerSet
     trial_runner: TrialRunner
-    preparation: Preparation
+    writes: bool
 
 
 class PostgresTestbed:
@@ -98,7 +98,8 @@ class PostgresTestbed:
         if known is not None and not self._has_changed_data(arms):
             check_same_data(context, known, snapshots)
         trial_runner = workload_runner.trial_runner(preparation)
-        self._ready[context.number] = _Ready(servers=servers, trial_runner=trial_runner, preparation=preparation)
+        # Not the whole preparation: its plans take the most memory, and there may be thousands of contexts.
+        self._ready[context.number] = _Ready(servers=servers, trial_runner=trial_runner, writes=preparation.writes)
         return preparation
 
     @contextmanager
@@ -149,7 +150,7 @@ class PostgresTestbed:
 
     def can_share_start(self, one: Context, other: Context) -> bool:
         """Return whether both are loads that only read, with warm caches, on the same servers."""
-        writing = {number for number, ready in self._ready.items() if ready.preparation.writes}
+        writing = {number for number, ready in self._ready.items() if ready.writes}
         return can_share_start(one, other, writing)
 
     def _loaded(self, context: Context) -> tuple[tuple[Snapshot, ...], ServerSet]:
@@ -303,8 +304,10 @@ def check_context(context: Context, *, is_joint: bool = False) -> None:
     comparison = context.comparison
     if not comparison.workload.runs_once:
         split_processors(comparison.design.pin)
-        is_cold = comparison.cache is CacheState.COLD
-        check_windows(comparison.design, rate=comparison.workload.rate, is_cold=is_cold, is_joint=is_joint)
+        is_cold, workload = comparison.cache is CacheState.COLD, comparison.workload
+        check_windows(
+            comparison.design, rate=workload.rate, clients=workload.clients, is_cold=is_cold, is_joint=is_joint
+        )
 
 
 def _check_external_servers(context: Context) -> None:

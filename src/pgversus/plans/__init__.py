@@ -6,6 +6,7 @@ nodes.py        converts raw nodes: operators, bitmap scans
 expressions.py  normalizes conditions, keys and subplans
 levels.py       the level at which plans differ, and fingerprints
 matching.py     matches the nodes of two plans
+alignment.py    gives subplans and repeated reads of two plans the same names
 order.py        whether an index replaces a sort
 returned_rows.py  whether returned rows can be compared, and in order
 changes.py      kinds of changes; changed amounts, conditions and facts

@@ -129,16 +129,16 @@ _Amounts = tuple[ChangeKind, float, float] | tuple[ChangeKind, str, str]
 def amount_changes(baseline: Plan, contender: Plan, matching: NodeMatching) -> Iterator[Change]:
     """Yield changes in the amounts of nodes in both plans, and in the blocks of the whole plans."""
     in_workers = baseline.in_workers(), contender.in_workers()
+    processes = baseline.processes(), contender.processes()
     to_the_end = baseline.read_to_the_end(), contender.read_to_the_end()
     for place, there in matching.pairs:
         was, now = baseline.nodes[place], contender.nodes[there]
         found: list[_Amounts] = []
-        is_shared = in_workers[0][place] or in_workers[1][there]
-        if not is_shared:
+        if not (in_workers[0][place] or in_workers[1][there]):
             found += _loops(was, now)
             found += _memory(was, now)
         # Rows of partial results, and the share of a worker, depend on how many workers were launched.
-        if not is_shared or was.measured.loops == now.measured.loops:
+        if processes[0][place] == processes[1][there]:
             found += _rows(was, now)
             if to_the_end[0][place] and to_the_end[1][there]:
                 found += _estimates(was, now)

@@ -5,6 +5,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pgversus.plans.alignment import PlanNames, names_in_common, renamed
 from pgversus.plans.changes import (
     Change,
     ChangeKind,
@@ -22,7 +23,7 @@ from pgversus.plans.levels import (
     in_common_form,
     own_logic,
 )
-from pgversus.plans.matching import NodeMatching, aligned
+from pgversus.plans.matching import NodeMatching, match
 from pgversus.plans.operators import operator_changes
 from pgversus.plans.plan import Plan, own
 
@@ -64,6 +65,8 @@ class PlanDifference:
     fingerprints: tuple[Fingerprints, Fingerprints]
     time: TimeSplit | None
     """None if one of the plans was not executed."""
+    contender: Plan
+    """The contender's plan with the baseline's names of subplans and repeated reads, as in the changes."""
     pairs: tuple[tuple[int, int], ...] = ()
     """Positions of nodes in both plans, in the order of the baseline's plan."""
 
@@ -81,12 +84,12 @@ def difference(baseline: Plan, contender: Plan, *, parameters: int = 0) -> PlanD
     given = baseline, contender
     baseline, contender = in_common_form(baseline, contender)
     one, other = comparable(baseline), comparable(contender)
-    is_same_shape = one.shapes == other.shapes
-    if is_same_shape:
-        matching = _in_order(baseline)
-    else:
-        contender, matching = aligned(baseline, contender)
+    found = fingerprints(given[0], one), fingerprints(given[1], other)
+    names, is_same_shape = _names_and_shape(one, other)
+    if not names.are_old:
+        contender = renamed(contender, names)
         other = comparable(contender)
+    matching = _in_order(baseline) if is_same_shape else match(baseline, contender)
     operators = [] if is_same_shape else list(operator_changes(baseline, contender, matching))
     conditions = [
         *generic_changes(baseline, contender, parameters),
@@ -103,7 +106,8 @@ def difference(baseline: Plan, contender: Plan, *, parameters: int = 0) -> PlanD
     return PlanDifference(
         level=level,
         changes=(*operators, *conditions, *facts, *amounts),
-        fingerprints=(fingerprints(given[0], one), fingerprints(given[1], other)),
+        fingerprints=found,
+        contender=renamed(given[1], names),
         time=_time(one, other, matching),
         pairs=matching.pairs,
     )
@@ -121,6 +125,18 @@ def is_same_but_for_batches(found: PlanDifference) -> bool:
 
 def _in_order(plan: Plan) -> NodeMatching:
     return NodeMatching(pairs=tuple((place, place) for place in range(len(plan.nodes))), removed=(), added=())
+
+
+def _names_and_shape(one: ComparablePlan, other: ComparablePlan) -> tuple[PlanNames, bool]:
+    """Return the contender's names from the baseline, and whether both have the same operators on the same reads."""
+    is_same_shape = one.shapes == other.shapes
+    if is_same_shape and not any(node.repeated_name for plan in (one.plan, other.plan) for node in plan.nodes):
+        return PlanNames(), True
+    matching = match(one.plan, other.plan)
+    # Which of several reads of a table is which, only their conditions show.
+    reads = ((place, there) for place, there in matching.pairs if one.plan.nodes[place].relation is not None)
+    is_same_shape = is_same_shape and all(place == there for place, there in reads)
+    return names_in_common(one.plan, other.plan, matching), is_same_shape
 
 
 def _time(one: ComparablePlan, other: ComparablePlan, matching: NodeMatching) -> TimeSplit | None:

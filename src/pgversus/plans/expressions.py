@@ -157,6 +157,20 @@ def renumbered(text: str, numbers: Mapping[str, str]) -> str:
     )
 
 
+def with_aliases(text: str, names: Mapping[str, str]) -> str:
+    """Return a conjunct, or a key, with other names of tables. names: new ones by old ones."""
+    if not names:
+        return text
+    return _sides_in_order(
+        outside_strings(text, lambda part: _QUALIFIED.sub(lambda match: f"{names.get(match[1], match[1])}.", part))
+    )
+
+
+def without_tables(conjunct: str) -> str:
+    """Return a conjunct, or a key, without the names of tables, as it is printed without VERBOSE."""
+    return _sides_in_order(outside_strings(conjunct, lambda part: _QUALIFIED.sub("", part)))
+
+
 def without_tests(text: str) -> str:
     """Replace `(ANY (a = (SubPlan 1).col1))` by `(SubPlan 1)`; the same for ALL, rows, EXISTS and ARRAY."""
     if "Plan " not in text:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from pgversus.plans.expressions import bare, without_tests
+from pgversus.plans.expressions import bare, without_tables, without_tests
 from pgversus.plans.plan import INIT_PLAN, Fact, OperatorFamily, OwnWork, Plan, PlanNode, own
 
 _DIGITS = 16
@@ -76,11 +76,16 @@ def comparable(plan: Plan) -> ComparablePlan:
 
 
 def in_common_form(one: Plan, other: Plan) -> tuple[Plan, Plan]:
-    """Return two plans without parts that only one of them prints: tests of subplans (since 17), schemas (VERBOSE)."""
+    """Return two plans without parts that only one of them prints.
+
+    These are tests of subplans (since 17), and schemas and names of tables (with VERBOSE).
+    """
     plans = one, other
     if not all(_prints_tests(plan) for plan in plans):
         plans = _without_tests(one), _without_tests(other)
     if not all(_prints_schemas(plan) for plan in plans):
+        if any(_prints_schemas(plan) for plan in plans):
+            plans = _without_tables(plans[0]), _without_tables(plans[1])
         plans = _without_schemas(plans[0]), _without_schemas(plans[1])
     return plans
 
@@ -150,6 +155,18 @@ def _without_schemas(plan: Plan) -> Plan:
     if not _prints_schemas(plan):
         return plan
     return replace(plan, nodes=tuple(replace(node, schema="") for node in plan.nodes))
+
+
+def _without_tables(plan: Plan) -> Plan:
+    nodes = (
+        replace(
+            node,
+            conditions={name: tuple(sorted(map(without_tables, texts))) for name, texts in node.conditions.items()},
+            keys={name: tuple(map(without_tables, texts)) for name, texts in node.keys.items()},
+        )
+        for node in plan.nodes
+    )
+    return replace(plan, nodes=tuple(nodes))
 
 
 def is_same_but_for_sorts(one: Plan, other: Plan) -> bool:

@@ -5,12 +5,10 @@ subplan to a join has moved across the whole tree.
 """
 
 import re
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import count
 
-from pgversus.plans.expressions import renumbered
 from pgversus.plans.levels import own_logic
 from pgversus.plans.plan import Plan, PlanNode
 
@@ -19,20 +17,28 @@ _ALIKE = 0.5
 _MOST_PAIRS = 20_000
 # Maximum number of pairs to compare among remaining nodes; beyond it, nodes are paired in order.
 
-_NUMBERED = re.compile(r"(InitPlan|SubPlan) (\d+)")
-
 _Key = Callable[[PlanNode], Hashable | None]
 # Nodes with equal keys match; None matches no node.
 
 
+def _logic_of_read(node: PlanNode) -> str:
+    """Return the logic of a node without the name of one of several reads, which may be another one's elsewhere."""
+    logic = own_logic(node)
+    if not node.repeated_name:
+        return logic
+    return re.sub(rf"(?<![\w$\".]){re.escape(node.repeated_name)}\.", "", logic)
+
+
 # Two reads of a table with different aliases are never the same.
 _OF_READERS: Sequence[_Key] = (
-    # Several reads of a table may have no alias of their own; those that are unchanged match first.
-    lambda node: (node.scope, node.relation, node.own_alias, own_logic(node)) if node.relation else None,
+    # Several reads of a table may have no alias of their own. Those with the same number and conditions match first,
+    # then those with the same conditions: the numbers may follow the order of the plan.
+    lambda node: (
+        (node.scope, node.relation, node.own_alias, node.repeated_name, own_logic(node)) if node.relation else None
+    ),
+    lambda node: (node.scope, node.relation, node.own_alias, _logic_of_read(node)) if node.relation else None,
     lambda node: (node.scope, node.relation, node.own_alias) if node.relation else None,
     lambda node: (node.relation, node.own_alias) if node.relation else None,
-    # If one of several reads is gone, PostgreSQL numbers the others differently.
-    lambda node: (node.relation, node.given_alias) if node.relation else None,
     lambda node: None if node.relation else (node.scope, node.op),
 )
 
@@ -56,49 +62,6 @@ class NodeMatching:
     added: tuple[int, ...]
     below: tuple[Sequence[int], Sequence[int]] = ((), ())
     """For each node of both plans, a bit set of the reading nodes at or below it. Matched nodes have the same bit."""
-
-
-def aligned(baseline: Plan, contender: Plan) -> tuple[Plan, NodeMatching]:
-    """Match the nodes of two plans; return the contender's plan with the baseline's numbers of subplans as well.
-
-    Subplans are numbered in the order of each plan, so one that is gone changes the numbers of those after it.
-    """
-    found = match(baseline, contender)
-    numbers = _numbers_of_subplans(baseline, contender, found)
-    if all(old == new for old, new in numbers.items()):
-        return contender, found
-    nodes = tuple(_renumbered(node, numbers) for node in contender.nodes)
-    contender = replace(contender, nodes=nodes)
-    return contender, match(baseline, contender)
-
-
-def _numbers_of_subplans(baseline: Plan, contender: Plan, found: NodeMatching) -> dict[str, str]:
-    """Map the contender's numbers of subplans to those of the baseline's subplans with the most common reads."""
-    common: Counter[tuple[str, str]] = Counter()
-    for place, there in found.pairs:
-        scopes = _NUMBERED.fullmatch(baseline.nodes[place].scope), _NUMBERED.fullmatch(contender.nodes[there].scope)
-        if scopes[0] and scopes[1] and baseline.nodes[place].relation is not None:
-            common[scopes[1][2], scopes[0][2]] += 1
-    numbers: dict[str, str] = {}
-    for (old, new), _ in common.most_common():
-        if old not in numbers and new not in numbers.values():
-            numbers[old] = new
-    # Subplans of the contender alone keep their numbers, or get free ones.
-    used = {match[2] for plan in (baseline, contender) for node in plan.nodes if (match := _NUMBERED.match(node.scope))}
-    free = (str(number) for number in count(1) if str(number) not in used)
-    for node in contender.nodes:
-        match = _NUMBERED.fullmatch(node.scope)
-        if match is not None and match[2] not in numbers:
-            numbers[match[2]] = next(free) if match[2] in numbers.values() else match[2]
-    return numbers
-
-
-def _renumbered(node: PlanNode, numbers: Mapping[str, str]) -> PlanNode:
-    conditions = {
-        name: tuple(sorted(renumbered(text, numbers) for text in texts)) for name, texts in node.conditions.items()
-    }
-    keys = {name: tuple(renumbered(text, numbers) for text in texts) for name, texts in node.keys.items()}
-    return replace(node, scope=renumbered(node.scope, numbers), conditions=conditions, keys=keys)
 
 
 def match(baseline: Plan, contender: Plan) -> NodeMatching:

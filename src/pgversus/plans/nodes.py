@@ -4,7 +4,6 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
 from typing import Any
 
 from pgversus.plans.expressions import Expressions, SubplanNames, own_names
@@ -92,6 +91,15 @@ def bitmap_below(raw: Mapping[str, Any]) -> Bitmap | None:
     )
 
 
+def _below_bitmap(raw: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the nodes below a bitmap heap scan or a part of its bitmap, without its parts: subplans of conditions."""
+    for child in raw.get("Plans", []):
+        if is_part(child):
+            yield from _below_bitmap(child)
+        else:
+            yield child
+
+
 def is_part(raw: Mapping[str, Any]) -> bool:
     """Return whether a node below a bitmap heap scan is a part of its bitmap."""
     return raw["Node Type"] in _PARTS
@@ -157,16 +165,18 @@ def plan_nodes(root: Mapping[str, Any]) -> tuple[PlanNode, ...]:
     found = _in_order(root, subplans)
     generated = _generated_aliases(found)
     written = {str(node.raw["Alias"]) for node in found if "Alias" in node.raw} - generated.keys()
-    spelling = Expressions(subplans, own_names(written, generated), _names_of_lone_members(found))
-    numbers: dict[str | None, Iterator[int]] = {}
-    ranks = {alias: next(numbers.setdefault(relation, count(1))) for alias, relation in generated.items()}
-    return tuple(_node(node, spelling, ranks) for node in found)
+    bases = written & {_base_and_number(alias)[0] for alias in generated}
+    # The first of several reads keeps its name, without quotes like the others.
+    names = {base: base for base in bases} | own_names(written, generated)
+    spelling = Expressions(subplans, names, _names_of_lone_members(found))
+    return tuple(_node(node, spelling, names) for node in found)
 
 
 def _generated_aliases(found: Iterable[RawNode]) -> dict[str, str | None]:
     """Map aliases that PostgreSQL numbered to their relations, in the order of their numbers.
 
-    Majors may number differently, but in the same order: that of the tables in the statement, not in the plan.
+    It numbers the tables of a statement in their order, but those of subqueries that are planned on their own in the
+    order of the plan. The numbers of two plans must therefore be matched (alignment.py).
     """
     aliases = {str(node.raw["Alias"]): _relation(node.raw) for node in found if node.is_alias_generated}
     return dict(sorted(aliases.items(), key=lambda alias: _base_and_number(alias[0])))
@@ -212,7 +222,7 @@ def _in_order(root: Mapping[str, Any], subplans: SubplanNames) -> list[RawNode]:
         )
         if parent is not None:
             found[parent].children.append(place)
-        below = [child for child in raw.get("Plans", []) if bitmap is None or not is_part(child)]
+        below = raw.get("Plans", []) if bitmap is None else list(_below_bitmap(raw))
         stack += [(child, depth + 1, place, scope, is_member) for child in reversed(below)]
     return found
 
@@ -220,12 +230,13 @@ def _in_order(root: Mapping[str, Any], subplans: SubplanNames) -> list[RawNode]:
 def _is_generated(raw: Mapping[str, Any], aliases: Collection[str], *, is_member: bool) -> bool:
     """Return whether PostgreSQL numbered the alias of a node: `t_1` next to `t`, or for a partition of `t`.
 
-    A statement may use such an alias itself. aliases: all in the plan. is_member: it is below a member of an Append.
+    A statement may use such an alias itself, usually without using `t` as well. aliases: all in the plan. is_member: it
+    is below a member of an Append.
     """
     relation, match = _relation(raw), _NUMBERED.fullmatch(str(raw.get("Alias", "")))
     if relation is None or match is None or match[0] == relation:
         return False
-    return is_member or match[1] == relation or match[1] in aliases
+    return is_member or match[1] in aliases
 
 
 def _names_of_lone_members(found: Sequence[RawNode]) -> Mapping[str, str]:
@@ -240,14 +251,16 @@ def _names_of_lone_members(found: Sequence[RawNode]) -> Mapping[str, str]:
         # A statement may give the name of a partition to another table.
         if node.is_lone_member and relation is not None and (alias == relation or relation not in all_aliases):
             names[alias] = relation
-    for node in found:
-        if node.is_lone_member and node.is_alias_generated and (parent := _given_alias(node)) not in all_aliases:
+    numbered = [node for node in found if node.is_lone_member and node.is_alias_generated]
+    # The order of members depends on the plan.
+    for node in sorted(numbered, key=lambda node: _base_and_number(str(node.raw["Alias"]))):
+        if (parent := _given_alias(node)) not in all_aliases:
             names.setdefault(str(parent), names.get(str(node.raw["Alias"]), str(parent)))
     return names
 
 
-def _node(node: RawNode, spelling: Expressions, ranks: Mapping[str, int]) -> PlanNode:
-    """ranks: positions of generated aliases among those of the same relation."""
+def _node(node: RawNode, spelling: Expressions, names: Mapping[str, str]) -> PlanNode:
+    """names: of repeated reads in expressions, by alias."""
     raw = node.raw
     return PlanNode(
         op=operator(raw),
@@ -261,7 +274,7 @@ def _node(node: RawNode, spelling: Expressions, ranks: Mapping[str, int]) -> Pla
         schema=_schema(raw),
         alias=None if raw.get("Alias") is None else str(raw["Alias"]),
         given_alias=_relation(raw) if node.is_lone_member else _given_alias(node),
-        alias_rank=0 if node.is_lone_member else ranks.get(str(raw.get("Alias")), 0),
+        repeated_name="" if node.is_lone_member else names.get(str(raw.get("Alias")), ""),
         indexes=node.bitmap.indexes if node.bitmap is not None else str(raw.get("Index Name", "")),
         detail=_detail(raw),
         conditions=_conditions(node, spelling),

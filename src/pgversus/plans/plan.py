@@ -1,11 +1,11 @@
 """A plan: nodes in EXPLAIN's order, normalized across major versions, with measurements."""
 
-import operator
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cache, partial
 from typing import Any
 
 MAIN = "main"
@@ -83,8 +83,8 @@ class PlanNode:
     alias: str | None
     given_alias: str | None
     """The alias without the number that PostgreSQL adds to repeated aliases (t_1)."""
-    alias_rank: int
-    """The position of a numbered alias among those of the same relation, by number, from 1; 0 for other aliases."""
+    repeated_name: str
+    """The name in conditions and keys of one of several reads without an alias of their own; empty for other nodes."""
     indexes: str
     """The index that the node reads, or a combination of several: `BitmapOr(a_idx, b_idx)`."""
     detail: str
@@ -110,9 +110,7 @@ class PlanNode:
 
     @property
     def own_alias(self) -> str:
-        """The alias that the statement gives; empty for none. Several reads of a table without one are numbered."""
-        if self.alias_rank:
-            return f"{self.given_alias}_{self.alias_rank}"
+        """The alias that the statement gives; empty for none."""
         return "" if self.given_alias is None or self.given_alias == self.relation else self.given_alias
 
     @property
@@ -175,6 +173,25 @@ class Plan:
             found.append(is_below or (above is not None and found[node.parent or 0]))
         return found
 
+    def processes(self) -> list[float | None]:
+        """Return for each node the number on which its rows depend by chance: how often parallel workers ran it.
+
+        The partial results that a Gather passes on depend on it as well, up to the node that finalizes them.
+        """
+        in_workers = self.in_workers()
+        found = [node.measured.loops if inside else None for node, inside in zip(self.nodes, in_workers, strict=True)]
+        for place, node in enumerate(self.nodes):
+            if node.family is not OperatorFamily.GATHER or not node.children:
+                continue
+            above: list[int] = []
+            one: int | None = place
+            while one is not None and not self.nodes[one].op.startswith("Finalize"):
+                above.append(one)
+                one = self.nodes[one].parent
+            for partial_result in above if one is not None else ():
+                found[partial_result] = found[node.children[-1]]
+        return found
+
     def read_to_the_end(self) -> list[bool]:
         """Return for each node whether it surely returned all of its rows, so that its estimate can be judged.
 
@@ -223,7 +240,8 @@ _CTE = "CTE "
 _KILOBYTE = 1024
 _NEARLY = 0.9
 """The share of an InitPlan's time that the node which ran it must have at least; times do not add up exactly."""
-_INIT_PLAN_RESULT = re.compile(r"\((InitPlan [^\s()]+)\)")
+_NONE = -1
+_RESULT = re.compile(r"\b((?:InitPlan|SubPlan) \d+)\b")
 
 
 def measured(raw: Mapping[str, Any]) -> NodeMeasurement:
@@ -290,7 +308,7 @@ def _left(
     runners: the result of _runners().
     """
     left = list(whole)
-    init_plans = [place for place in runners if plan.nodes[place].scope.startswith(INIT_PLAN)]
+    init_plans = {place for place in runners if plan.nodes[place].scope.startswith(INIT_PLAN)}
     for place, amount in enumerate(whole):
         parent = plan.nodes[place].parent
         if parent is None or amount is None or place in init_plans:
@@ -302,47 +320,74 @@ def _left(
                 left[one] = max(0.0, before - rest) if place in runners else before - rest
                 rest = max(0.0, rest - before)
     of_init_plans: dict[int, float] = {}
-    for place in init_plans:
+    for place in sorted(init_plans):
         amount = whole[place]
-        candidates = [(one, found) for one in runners[place] if (found := left[one]) is not None]
-        if amount is None or not candidates:
+        if amount is None:
             continue
-        enough = (pair for pair in candidates if pair[1] >= amount * _NEARLY)
-        runner, before = next(enough, max(candidates, key=operator.itemgetter(1)))
-        left[runner] = before - amount
+        # The times below a Gather are those of several processes.
+        own = {
+            one: whole[one] if plan.nodes[one].family is OperatorFamily.GATHER else left[one] for one in runners[place]
+        }
+        enough = (one for one, had in own.items() if (had or 0.0) >= amount * _NEARLY)
+        runner = next(enough, _NONE)
+        if runner == _NONE:
+            runner = max(own, key=lambda one: own[one] or 0.0)
+        left[runner] = (left[runner] or 0.0) - amount
         of_init_plans[runner] = of_init_plans.get(runner, 0.0) + amount
     return [None if amount is None else max(0.0, amount) for amount in left], of_init_plans
 
 
 def _runners(plan: Plan) -> dict[int, Sequence[int]]:
-    """Return the nodes that run each CTE, and those that may run each InitPlan, by the position of its top node."""
-    scans, uses = _scans_of_ctes(plan), _uses_of_init_plans(plan)
+    """Return the nodes that run each CTE, and each SubPlan of several nodes, and those that may run each InitPlan.
+
+    By the position of its top node.
+    """
+    scans, uses = _scans_of_ctes(plan), _uses_of_subplans(plan)
+    above = _gathers_and_appends(plan)
+    everywhere = cache(partial(_nodes_of_same_scope, plan))
     found: dict[int, Sequence[int]] = {}
     for place, node in enumerate(plan.nodes):
         if node.parent is None or plan.nodes[node.parent].scope == node.scope:
             continue
+        users = uses.get(node.scope, [])
         if node.scope.startswith(_CTE):
             found[place] = scans.get(node.scope.removeprefix(_CTE), ())
         elif node.scope.startswith(INIT_PLAN):
-            known = uses.get(node.scope, ())[bisect_left(uses.get(node.scope, ()), node.parent) :]
-            # EXPLAIN does not print select lists, where any node at or below the parent may use the result.
-            users = known or [node.parent, *(one for one in plan.below(node.parent) if one not in plan.below(place))]
-            found[place] = tuple(dict.fromkeys(_runner(plan, one, node.parent) for one in users))
+            users = users[bisect_left(users, node.parent) :]
+            # EXPLAIN need not print select lists, where any node at or below the parent may use the result.
+            candidates = (one for user in users or everywhere(node.parent) for one in (*above[user], user))
+            found[place] = tuple(dict.fromkeys(one for one in candidates if one >= node.parent))
+        else:
+            # Partitions share the SubPlan of a condition, and EXPLAIN prints it once, at the first of them. Nodes above
+            # print it as a key, and only read the result.
+            users = users[bisect_left(users, node.parent) :]
+            if len(users) > 1 and users[0] == node.parent:
+                found[place] = users
     return found
 
 
-def _runner(plan: Plan, user: int, top: int) -> int:
-    """Return the node that runs an InitPlan if `user` uses its result. top: the node under which it is printed.
+def _nodes_of_same_scope(plan: Plan, top: int) -> list[int]:
+    """Return a node and those below it that belong to no other subplan."""
+    scope = plan.nodes[top].scope
+    return [top, *(one for one in plan.below(top) if plan.nodes[one].scope == scope)]
 
-    A Gather computes the results for its workers, and an Append those that decide which of its members to read.
+
+def _gathers_and_appends(plan: Plan) -> list[tuple[int, ...]]:
+    """Return for each node those above it that may compute an InitPlan for it: a Gather and an Append, if any.
+
+    A Gather does it for its workers, and an Append to decide which of its members to read.
     """
-    found, place = user, user
-    while place != top and (parent := plan.nodes[place].parent) is not None:
-        place = parent
-        node = plan.nodes[place]
-        is_pruned = any(plan.nodes[child].measured.loops == 0 for child in node.children)
-        if node.family is OperatorFamily.GATHER or (node.family is OperatorFamily.APPEND and is_pruned):
-            found = place
+    found: list[tuple[int, ...]] = []
+    for node in plan.nodes:
+        if node.parent is None:
+            found.append(())
+            continue
+        above, parent = found[node.parent], plan.nodes[node.parent]
+        if parent.family in (OperatorFamily.GATHER, OperatorFamily.APPEND):
+            # Of nested ones, the nearest.
+            others = [one for one in above if plan.nodes[one].family is not parent.family]
+            above = (*others, node.parent)
+        found.append(above)
     return found
 
 
@@ -355,14 +400,14 @@ def _scans_of_ctes(plan: Plan) -> dict[str, list[int]]:
     return found
 
 
-def _uses_of_init_plans(plan: Plan) -> dict[str, list[int]]:
-    """Return the positions of the nodes that use the result of each InitPlan, by its scope."""
+def _uses_of_subplans(plan: Plan) -> dict[str, list[int]]:
+    """Return the positions of the nodes that use the result of each InitPlan and SubPlan, by its scope."""
     found: dict[str, list[int]] = {}
-    if not any(node.scope.startswith(INIT_PLAN) for node in plan.nodes):
+    if all(node.scope == MAIN for node in plan.nodes):
         return found
     for place, node in enumerate(plan.nodes):
         texts = (text for texts in (*node.conditions.values(), *node.keys.values()) for text in texts)
-        for name in {name for text in texts for name in _INIT_PLAN_RESULT.findall(text)}:
+        for name in {name for text in texts for name in _RESULT.findall(text)}:
             if name != node.scope:
                 found.setdefault(name, []).append(place)
     return found

@@ -37,6 +37,11 @@ _CLOCK = re.compile(r"\b(?:CURRENT_DATE|CURRENT_TIME|CURRENT_TIMESTAMP|LOCALTIME
 _CLOCK_FUNCTIONS = ("now", "statement_timestamp", "transaction_timestamp")
 """Stable within a transaction, but not between two servers."""
 
+_CATALOGS = ("pg_catalog", "information_schema")
+_OF_SERVER = re.compile(r"pg_(?!typeof$)|version$|txid_|inet_server_")
+"""Functions of a server's state, statistics and files."""
+_SYSTEM_COLUMN = re.compile(r"(?<![\w$\"])(?:ctid|xmin|xmax|cmin|cmax|tableoid)(?![\w$\"(])")
+
 _KEEP_ROWS = (
     "Limit",
     "LockRows",
@@ -101,6 +106,7 @@ class ReturnedRows:
         return (
             *(Uncertainty(kind=UncertaintyKind.VOLATILE, name=name) for name in names),
             *(Uncertainty(kind=UncertaintyKind.CLOCK, name=name) for name in sorted(self._clocks)),
+            *(Uncertainty(kind=UncertaintyKind.SERVER, name=name) for name in sorted(self._of_server)),
             *self._samples(),
             *self._limits(rows),
         )
@@ -109,6 +115,17 @@ class ReturnedRows:
     def _clocks(self) -> set[str]:
         keywords = {name for text in _expressions(self.root) for name in _CLOCK.findall(text)}
         return keywords | {f"{name}()" for schema, name in self.functions if not schema and name in _CLOCK_FUNCTIONS}
+
+    @property
+    def _of_server(self) -> set[str]:
+        """Catalogs, functions and system columns whose values differ between servers with equal data."""
+        nodes = list(raw_nodes(self.root))
+        read = [(one.get("Schema"), str(one["Relation Name"])) for one in nodes if "Relation Name" in one]
+        catalogs = {name for schema, name in read if schema in _CATALOGS}
+        called = {name for _, name in self.functions} | {str(one.get("Function Name", "")) for one in nodes}
+        functions = {f"{name}()" for name in called if _OF_SERVER.match(name)}
+        columns = {name for text in self._outputs for name in _SYSTEM_COLUMN.findall(_STRING.sub("", text))}
+        return catalogs | functions | columns
 
     def _samples(self) -> Iterator[Uncertainty]:
         if any(node["Node Type"] == "Sample Scan" for node in raw_nodes(self.root)):
@@ -258,6 +275,9 @@ def _below(node: Raw) -> list[Raw]:
 def _multiplying(join: Raw) -> list[Raw]:
     """Return the sides of a join from which several rows may match one row of the other side."""
     kind = join.get("Join Type")
+    if kind in ("Right Semi", "Right Anti"):
+        # They return rows of their inner side, each once.
+        return [one for one in _below(join) if one["Parent Relationship"] == "Inner"]
     is_single = kind in ("Semi", "Anti") or (kind in ("Inner", "Left") and join.get("Inner Unique") is True)
     return [one for one in _below(join) if not (is_single and one["Parent Relationship"] == "Inner")]
 

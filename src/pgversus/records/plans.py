@@ -165,6 +165,8 @@ class UncertaintyKind(StrEnum):
     """A volatile function."""
     CLOCK = "clock"
     """The time of execution."""
+    SERVER = "server"
+    """A catalog, a system column, or a function of the server itself."""
     SAMPLE = "sample"
     """TABLESAMPLE."""
     LIMIT = "limit"

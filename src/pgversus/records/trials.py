@@ -330,6 +330,11 @@ class Block(NamedTuple):
         failed = any(failure.phase is not Phase.START for failure in self.failures)
         return not failed and not any(trial.has_written for trial in self.trials.values())
 
+    def without_windows(self) -> "Block":
+        """Return the block as it is read back from results: its windows take most of its memory."""
+        trials = {arm: trial._replace(windows=()) for arm, trial in self.trials.items()}
+        return self._replace(trials=trials, discarded=())
+
     def has(self, *arms: int) -> bool:
         """Return whether each of these arms has a finished trial in this block."""
         return self.trials.keys() >= {*arms}

@@ -31,6 +31,7 @@ def statement_text(name: StatementName) -> str:
 _UNCERTAIN = {
     UncertaintyKind.VOLATILE: N_("{name} is volatile: rows may differ by chance"),
     UncertaintyKind.CLOCK: N_("{name} depends on the time of execution"),
+    UncertaintyKind.SERVER: N_("{name} belongs to the server, not to its data"),
     UncertaintyKind.SAMPLE: N_("TABLESAMPLE returns a sample of the rows"),
     UncertaintyKind.LIMIT: N_("{name} without ORDER BY may return any of the rows"),
     UncertaintyKind.LIMIT_WITH_TIES: N_("{name} with an ORDER BY that may leave ties"),

@@ -7,7 +7,7 @@ import csv
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,11 +96,11 @@ def stderr_entries(lines: Iterable[str]) -> Iterator[LogEntry | None]:
 
     A message continues on lines that begin with a tab, and its detail follows immediately.
     """
-    session, parts, part = "", dict[str, str](), ""
+    session, parts, part = "", dict[str, list[str]](), ""
     for line in lines:
         text = line.rstrip("\r\n")
         if text.startswith("\t") and part:
-            parts[part] += f"\n{text[1:]}"
+            parts[part].append(text[1:])
         elif (found := STDERR_LINE.match(text)) is None:
             if text:
                 yield None
@@ -108,17 +108,17 @@ def stderr_entries(lines: Iterable[str]) -> Iterator[LogEntry | None]:
             if parts:
                 yield _entry(session, parts)
             session, part = _session(found["prefix"]), "message"
-            parts = {part: _SQLSTATE.sub("", found["text"])}
+            parts = {part: [_SQLSTATE.sub("", found["text"])]}
         elif parts:
             part = found["severity"]
-            parts[part] = found["text"]
+            parts[part] = [found["text"]]
     if parts:
         yield _entry(session, parts)
 
 
-def _entry(session: str, parts: Mapping[str, str]) -> LogEntry:
-    detail, context = parts.get("DETAIL", ""), parts.get("CONTEXT", "")
-    return LogEntry(session=session, message=parts["message"], detail=detail, context=context)
+def _entry(session: str, parts: Mapping[str, Sequence[str]]) -> LogEntry:
+    message, detail, context = ("\n".join(parts.get(name, ())) for name in ("message", "DETAIL", "CONTEXT"))
+    return LogEntry(session=session, message=message, detail=detail, context=context)
 
 
 def executions(entries: Iterable[LogEntry]) -> Iterator[Execution]:

@@ -11,12 +11,15 @@ from typing import Any
 import pgparse
 
 from pgversus.statements.statement import StatementKind
+from pgversus.text.sql import quoted_parts, without_comments
 
 _READS = frozenset({"SelectStmt"})
 _WRITES = frozenset({"InsertStmt", "UpdateStmt", "DeleteStmt", "MergeStmt"})
 _LONGEST = 1_000_000
 """Maximum number of characters. The parser's tree needs a hundred times the memory of the text."""
-_REMEMBERED = 10_000
+_REMEMBERED, _LONGEST_REMEMBERED = 10_000, 10_000
+"""Texts, and characters of each: the executions of a log repeat a few statements, but not INSERTs of many rows."""
+_COMMANDS_OF_PSQL = re.compile(r"\A(?:\s*\\[^\n]*(?:\n|\Z))+")
 _NUMBERED = re.compile(r"\d\d")
 """What the parser's fingerprint ignores in the names of tables."""
 
@@ -31,9 +34,12 @@ class Parsed:
     """Why the text is not one statement; empty if it is."""
 
 
-@lru_cache(maxsize=_REMEMBERED)
 def parsed(text: str) -> Parsed:
     """Parse a text with the grammar of PostgreSQL 17. A text that is not one statement has the kind UNKNOWN."""
+    return _remembered(text) if len(text) <= _LONGEST_REMEMBERED else _parsed(text)
+
+
+def _parsed(text: str) -> Parsed:
     trees, problem = _trees(text)
     if not problem and len(trees) != 1:
         problem = f"{len(trees)} statements in one text" if trees else "no statement"
@@ -43,15 +49,39 @@ def parsed(text: str) -> Parsed:
     return Parsed(fingerprint=_fingerprint(text, tree), kind=_kind(tree))
 
 
+_remembered = lru_cache(maxsize=_REMEMBERED)(_parsed)
+
+
 def separated(text: str) -> list[str]:
-    """Return the statements of a text, each with the comments before it; the whole text if it cannot be parsed."""
+    """Return the statements of a text, each with the comments before it.
+
+    If the text cannot be parsed, it is split at semicolons outside quotes, so that one statement does not hide others.
+    """
     trees, problem = _trees(text)
     if problem:
-        return [text]
+        return _split(text)
     # The parser counts bytes.
     encoded = text.encode()
     edges = [*(tree.get("stmt_location", 0) for tree in trees), len(encoded)]
     return [encoded[start:end].decode() for start, end in pairwise(edges)]
+
+
+def _split(text: str) -> list[str]:
+    """Return the parts of a text that end with a semicolon outside quotes, and the rest, without commands of psql."""
+    parts, begin, after = [], 0, 0
+    for opening, end in [*quoted_parts(text), (len(text), len(text))]:
+        while (found := text.find(";", after, opening)) >= 0:
+            parts.append(text[begin : found + 1])
+            begin = after = found + 1
+        after = end
+    rest = text[begin:]
+    if parts and not without_comments(rest).strip():
+        # A comment at the end is no statement.
+        parts[-1] += rest
+    else:
+        parts.append(rest)
+    whole = (_COMMANDS_OF_PSQL.sub("", part) for part in parts)
+    return [part for part in whole if part.strip()]
 
 
 def dicts_in(tree: Any) -> Iterator[Mapping[str, Any]]:
@@ -88,12 +118,18 @@ def _trees(text: str) -> tuple[list[Any], str]:
 
 def _kind(tree: Mapping[str, Mapping[str, Any]]) -> StatementKind:
     ((node, fields),) = tree.items()
-    # SELECT INTO creates a table.
-    if node not in _READS | _WRITES or "intoClause" in fields:
+    if node not in _READS | _WRITES or _creates_table(fields):
         return StatementKind.UTILITY
     queries = [one["CommonTableExpr"]["ctequery"] for one in fields.get("withClause", {}).get("ctes", ())]
     # WITH may contain statements that write, at the top level only.
     return StatementKind.WRITES if any(_WRITES & found.keys() for found in (tree, *queries)) else StatementKind.READS
+
+
+def _creates_table(fields: Mapping[str, Any]) -> bool:
+    """Return whether a query is SELECT INTO. Of several, as in a UNION, the first one has the clause."""
+    while "larg" in fields:
+        fields = fields["larg"]
+    return "intoClause" in fields
 
 
 def _unknown(text: str, problem: str) -> Parsed:

@@ -174,7 +174,13 @@ def _ascending(values: ColumnValues, type_name: str) -> Sequence[str]:
     if values.histogram:
         return values.histogram
     # Statistics have these in the order of their frequency.
-    return sorted(values.most_common, key=float) if type_name in _NUMBERS else sorted(values.most_common)
+    if type_name in _NUMBERS:
+        try:
+            return sorted(values.most_common, key=float)
+        except ValueError:
+            # The column is cast: a money or a text column.
+            pass
+    return sorted(values.most_common)
 
 
 def _bound(operator: str, others: set[str], ordered: Sequence[str], value_class: ValueClass) -> str:

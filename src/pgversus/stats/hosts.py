@@ -8,12 +8,13 @@ every host.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pgversus.records.trials import Block
 from pgversus.stats.confidence import Interval, LookRule, Verdict, interval, judge
 from pgversus.stats.effects import LogEstimate, Samples, log_ratio, quantile_is_supported
 from pgversus.study.comparison import BASELINE
+from pgversus.study.design import FIRST_LOOK
 from pgversus.study.metrics import Metric
 
 
@@ -36,6 +37,8 @@ def results_by_host(
     if len(blocks) < 2:  # noqa: PLR2004 - two hosts can differ
         return ()
     strict = rule.shared_by(len(blocks))
+    # A fixed number of blocks is that of all hosts together.
+    strict = replace(strict, first_look=min(strict.first_look, FIRST_LOOK))
     found = []
     for host in sorted(blocks):
         own = Samples(blocks[host])

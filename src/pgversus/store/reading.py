@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
@@ -30,6 +30,7 @@ from pgversus.text.redaction import message_without_secrets
 _QUANTILES = tuple(QUANTILE_COLUMNS.values())
 _NO_QUANTILES: Mapping[float, float] = {}
 Read = TypeVar("Read")
+_KEPT = 16
 _Log = Annotated[float, Field(ge=-50, le=50, allow_inf_nan=False)]
 """Logarithm of a ratio; actual values are far within these limits."""
 _LONGEST_STEPS = 1_000_000
@@ -147,9 +148,9 @@ def read_seed(folder: Path) -> int:
         raise ValueError("it contains no study")
 
 
-def _later(read: Callable[[ResultsFile, int], Read], folder: Path, context: int) -> Read:
+def _later(read: Callable[..., Read], folder: Path, context: int, arms: int) -> Read:
     with opened(folder) as database:
-        return read(database, context)
+        return read(database, context, arms=arms)
 
 
 def _contexts(database: ResultsFile, folder: Path, study: StudyMetadata) -> tuple[StoredContext, ...]:
@@ -173,6 +174,9 @@ def _contexts(database: ResultsFile, folder: Path, study: StudyMetadata) -> tupl
     checked = checked_contexts(database)
     days = {number: (first, last) for number, first, last in read_rows(database, _ALL_DAYS, _DAYS, key=1)}
     contexts = []
+    # Of thousands of contexts, only the last ones in use stay in memory.
+    plans_of = lru_cache(_KEPT)(partial(_later, read_plans, folder))
+    latencies_of = lru_cache(_KEPT)(partial(_later, read_latencies, folder))
     for number, fact in context_facts.items():
         preparation, failure = prepared.get(number, (None, None))
         arms = len(fact.comparison.arms)
@@ -182,8 +186,8 @@ def _contexts(database: ResultsFile, folder: Path, study: StudyMetadata) -> tupl
                 preparation=preparation,
                 failure=failure,
                 blocks=tuple(blocks.get(number, ())),
-                plans=cache(partial(_later, partial(read_plans, arms=arms), folder, number)),
-                latencies=cache(partial(_later, partial(read_latencies, arms=arms), folder, number)),
+                plans=partial(plans_of, number, arms),
+                latencies=partial(latencies_of, number, arms),
                 is_checked=number in checked,
                 days=days.get(number),
             )

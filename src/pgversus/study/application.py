@@ -27,6 +27,7 @@ from pgversus.study.statement_scripts import (
 )
 from pgversus.study.study import ApplicationStatement, Context, Study, StudyKind
 from pgversus.study.workload import PgbenchWorkload, QueryMode, Script, loads_of
+from pgversus.text.redaction import code_without_secrets
 from pgversus.text.translation import N_
 
 _SCREENING_BLOCKS, _SCREENING_ROUNDS = 6, 2
@@ -112,9 +113,11 @@ def with_values(study: Study, found: Mapping[str, Sequence[Sample]]) -> Study:
             contexts.append(replace(context, number=len(contexts) + 1))
             known.append(replace(one, context=len(contexts)))
             continue
-        samples = found.get(one.text, ())
+        # Stored texts are without secrets.
+        samples = found.get(one.text) or found.get(code_without_secrets(one.text), ())
         for sample in samples:
-            contexts.append(_of_sample(context, one.name, sample, number=len(contexts) + 1))
+            own = replace(sample, text=one.text)
+            contexts.append(_of_sample(context, one.name, own, number=len(contexts) + 1))
             known.append(_with_sample(one, sample, of=len(samples), context=len(contexts)))
         if not samples:
             known.append(replace(one, context=None, obstacle=NO_VALUES, needs_values=False))

@@ -89,13 +89,13 @@ class FirstLoad:
     """Whether several hosts send it at once: their clocks agree to milliseconds only."""
 
 
-def least_window_s(rate: float | None) -> float:
-    """Return the shortest window in which a load with a rate almost surely completes a transaction, in seconds.
+def least_window_s(rate: float | None, clients: int) -> float:
+    """Return the shortest window in which a load with a rate almost surely has a latency, in seconds.
 
-    With 10 transactions expected, none occur once in 22,000 windows. 0 without a rate, because a client of a closed
-    loop completes what it begins.
+    With 10 transactions expected after the first one of each client, none occur once in 22,000 windows. 0 without a
+    rate, because a client of a closed loop completes what it begins.
     """
-    return 0.0 if rate is None else float(math.ceil(_TRANSACTIONS_UNDER_RATE / rate))
+    return 0.0 if rate is None else float(math.ceil((_TRANSACTIONS_UNDER_RATE + clients) / rate))
 
 
 def fit_windows(design: Design, load: FirstLoad, *, arms: int, contexts: int) -> Design:
@@ -222,7 +222,7 @@ def _cold(design: Design, load: FirstLoad) -> Design:
 
     An additional, unmeasured window replaces the warm-up.
     """
-    needed_s = float(max(1, least_window_s(load.rate), math.ceil(load.latency_s)))
+    needed_s = float(max(1, least_window_s(load.rate, load.clients), math.ceil(load.latency_s)))
     window_s = design.window_s if design.window_is_given else needed_s
     rounds = design.rounds if design.rounds_are_given else _COLD_ROUNDS
     return replace(design, window_s=window_s, rounds=rounds, warm_up_s=window_s)
@@ -237,7 +237,7 @@ def _long(design: Design, load: FirstLoad, *, arms: int, contexts: int) -> Desig
     a block stays about the same. If a percentile is judged, windows are long enough for the transactions that its
     interval needs per block.
     """
-    least_s = least_window_s(load.rate)
+    least_s = least_window_s(load.rate, load.clients)
     usual_s, most = (1.0 if load.clients <= FEW_CLIENTS else 2.0), _ROUNDS
     if load.is_joint:
         usual_s, most = _JOINT_S, _JOINT_ROUNDS
@@ -246,9 +246,10 @@ def _long(design: Design, load: FirstLoad, *, arms: int, contexts: int) -> Desig
     window_s = design.window_s if design.window_is_given else needed_s
     rounds = design.rounds if design.rounds_are_given else min(_rounds(usual_s * most / window_s), most)
     if design.metric.quantile is not None and not design.window_is_given:
-        tps = load.clients / max(load.latency_s, 1e-6) if load.rate is None else load.rate
-        needed = _SPARE * transactions_for_quantile(design.metric.quantile)
-        window_s = max(window_s, float(math.ceil(needed / tps / rounds)))
+        needed = _SPARE * transactions_for_quantile(design.metric.quantile) / rounds
+        # With a rate, the first transaction of each client does not count.
+        omitted, tps = (0, load.clients / max(load.latency_s, 1e-6)) if load.rate is None else (load.clients, load.rate)
+        window_s = max(window_s, float(math.ceil((needed + omitted) / tps)))
     return replace(design, window_s=window_s, rounds=rounds, warm_up_s=max(design.warm_up_s, least_s))
 
 
@@ -267,11 +268,13 @@ def fit_operation(design: Design, *, slowest_s: float) -> Design:
     return replace(design, window_s=slowest_s, rounds=1, warm_up_s=0.0)
 
 
-def check_windows(design: Design, *, rate: float | None, is_cold: bool, is_joint: bool = False) -> None:
+def check_windows(
+    design: Design, *, rate: float | None, is_cold: bool, clients: int = 1, is_joint: bool = False
+) -> None:
     """Raise StudyError when the user's windows are too short for a rate, a cold start or the load of several hosts."""
     if not design.window_is_given:
         return
-    least_s = least_window_s(rate)
+    least_s = least_window_s(rate, clients)
     if design.window_kind is not WindowKind.RUN and (is_cold or rate is not None or is_joint):
         if is_cold:
             reason, found = "with a cold cache, every window begins with a restart", 'cache = "cold"'
@@ -292,8 +295,8 @@ def check_windows(design: Design, *, rate: float | None, is_cold: bool, is_joint
             "the windows are too short for the rate",
             slug="study-short-window",
             where=_requested(design),
-            found=f"{rate:g} transactions per second: some windows would contain none",
-            expected=f"at least {_TRANSACTIONS_UNDER_RATE} transactions per window",
+            found=f"{rate:g} transactions per second: some windows would have no latency",
+            expected=f"at least {_TRANSACTIONS_UNDER_RATE} transactions after the first one of each client",
             to_do=f"use windows of {least_s:g} s, or omit the length to let pgversus choose it",
         )
 

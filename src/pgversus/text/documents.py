@@ -69,7 +69,8 @@ def _of_names(table: Mapping[str, Any], found: Mapping[str, Any], hide: Hide) ->
     hidden: dict[str, Any] = {}
     if isinstance(name, str) and isinstance(value, str):
         hidden["value"] = _value(name, value, hide)
-    if isinstance(name, str) and isinstance(values, list) and _are_texts(values):
+    # The name of a statement that has values of its parameters says what it reads.
+    if isinstance(name, str) and isinstance(values, list) and _are_texts(values) and "value_class" not in table:
         hidden["values"] = [_value(name, one, hide) for one in values]
     if isinstance(table.get("hidden_sha256"), str):
         hidden |= {"sha256": table["hidden_sha256"], "hidden_sha256": None}

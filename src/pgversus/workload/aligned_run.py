@@ -49,7 +49,7 @@ def run_aligned(load: PgbenchLoad, target: Target, seed: int, begin_s: float, en
             return AlignedWindow(window=_nothing(end_s - begin_s), transactions=0, late_s=end_s - begin_s)
         summary, latencies, failed = _read(load, finished, begin_s, end_s)
     known = latencies.histogram.total
-    transactions = known + _unlogged(load, latencies)
+    transactions = known + latencies.omitted
     share = min(1.0, (end_s - begin_s) / max(summary.seconds, end_s - begin_s))
     window = Window(
         transactions=transactions,
@@ -72,11 +72,6 @@ def _nothing(seconds: float) -> Window:
     return Window(transactions=0, seconds=seconds, latency_sum_s=0.0, latency_max_s=0.0, histogram=NO_LATENCIES)
 
 
-def _unlogged(load: PgbenchLoad, latencies: Latencies) -> int:
-    """Return the number of transactions that are logged without a latency, and are not in the histogram."""
-    return 0 if load.workload.is_open_loop else latencies.unclocked
-
-
 def _read(load: PgbenchLoad, finished: Finished, begin_s: float, end_s: float) -> tuple[Summary, Latencies, int]:
     """Return the summary of the run, and the latencies and the number of failures in the window."""
     is_open_loop, files = load.workload.is_open_loop, log_files(load, LOG)
@@ -88,7 +83,7 @@ def _read(load: PgbenchLoad, finished: Finished, begin_s: float, end_s: float) -
         failed = read_failures(files, interval)
     except (UnreadableOutputError, UnreadableLogError) as error:
         raise damaged(load, f"{error}\n{stderr_text(finished.stderr)}".strip()) from error
-    logged = whole.histogram.total + _unlogged(load, whole)
+    logged = whole.histogram.total + whole.omitted
     if logged != summary.transactions:
         raise damaged(load, f"pgbench counted {summary.transactions} transactions and logged {logged}")
     return summary, latencies, failed

@@ -2,6 +2,8 @@
 
 A line is `client transaction time script epoch microseconds [lag] [retries]`; time is in microseconds, or one of the
 words `failed` and `skipped` for a transaction without a latency. With a rate, time counts from the scheduled start.
+pgbench gives each client a first slot of its own there, so with many clients the first transactions of new sessions,
+which fill their caches, would be a large part of a window. Their latencies are omitted.
 
 In a closed loop the logged times are unreliable. pgbench reads its clock lazily: if the last reply has already arrived
 when it looks for it, the transaction is logged with a time of 0. On two cores this affects a third of short
@@ -63,6 +65,8 @@ class Latencies:
     unclocked: int
     """Transactions that pgbench logged with a time of 0. In a closed loop they are the first of their clients and are
     omitted; with a rate they count with the logged time, which is too low."""
+    omitted: int
+    """Transactions that are not in the histogram. With a rate they are the first of their clients."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +91,7 @@ def read_latencies(files: Sequence[Path], *, is_open_loop: bool, interval: LogIn
     """
     parts = _parts(files, _COLUMNS_OF_OPEN_LOOP if is_open_loop else _COLUMNS_OF_CLOSED_LOOP)
     take = _scheduled if is_open_loop else _end_to_end
-    latencies, unclocked = zip(*(take(part, interval) for part in parts), strict=True)
+    latencies, unclocked, omitted = zip(*(take(part, interval) for part in parts), strict=True)
     microseconds = np.concatenate(latencies)
     return Latencies(
         histogram=LatencyHistogram.from_microseconds(microseconds),
@@ -95,6 +99,7 @@ def read_latencies(files: Sequence[Path], *, is_open_loop: bool, interval: LogIn
         sum_s=float(microseconds.sum(dtype=np.float64)) / 1e6,
         max_s=float(microseconds.max(initial=0)) / 1e6,
         unclocked=sum(unclocked),
+        omitted=sum(omitted),
     )
 
 
@@ -154,22 +159,28 @@ def _ends(lines: Numbers) -> Numbers:
     return ends
 
 
-def _scheduled(lines: Numbers, interval: LogInterval) -> tuple[Numbers, int]:
-    """Return latencies from the scheduled starts, and the number of transactions that end when they began."""
+def _scheduled(lines: Numbers, interval: LogInterval) -> tuple[Numbers, int, int]:
+    """Return latencies from the scheduled starts, the number of transactions that end when they began, and of others.
+
+    If every client has one transaction only, their latencies are all that is known.
+    """
     lines = lines[interval.contains(_ends(lines))]
-    return lines[:, _TIME], int((lines[:, _TIME] <= lines[:, _LAG]).sum())
+    later = lines[lines[:, _NUMBER] > 1]
+    known = later if len(later) else lines
+    return known[:, _TIME], int((known[:, _TIME] <= known[:, _LAG]).sum()), len(lines) - len(known)
 
 
-def _end_to_end(lines: Numbers, interval: LogInterval) -> tuple[Numbers, int]:
-    """Return the time from each client's previous end to each end, and the number of unknown latencies."""
+def _end_to_end(lines: Numbers, interval: LogInterval) -> tuple[Numbers, int, int]:
+    """Return the time from each client's previous end to each end, and twice the number of unknown latencies."""
     if not len(lines):
-        return lines[:, _TIME], 0
+        return lines[:, _TIME], 0, 0
     ends = _ordered(lines)
     follows = ends.follows
     latencies = np.where(follows, np.append(0, np.diff(ends.microseconds)), ends.times)
     is_known = follows | (ends.times > 0)
     is_inside = interval.contains(ends.microseconds)
-    return latencies[is_known & is_inside], int((~is_known & is_inside).sum())
+    unknown = int((~is_known & is_inside).sum())
+    return latencies[is_known & is_inside], unknown, unknown
 
 
 def _content(file: Path) -> bytes:

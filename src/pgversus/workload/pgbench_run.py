@@ -174,10 +174,9 @@ def read_window(load: PgbenchLoad, finished: Finished) -> Window:
         latencies = read_latencies(log_files(load, LOG), is_open_loop=load.workload.is_open_loop)
     except (UnreadableOutputError, UnreadableLogError) as error:
         raise damaged(load, f"{error}\n{stderr_text(finished.stderr)}".strip()) from error
-    left_out = 0 if load.workload.is_open_loop else latencies.unclocked
-    known = latencies.histogram.total
-    if known + left_out != summary.transactions:
-        logged = f"logged {known + left_out}, {known} with a latency"
+    known, omitted = latencies.histogram.total, latencies.omitted
+    if known + omitted != summary.transactions:
+        logged = f"logged {known + omitted}, {known} with a latency"
         raise damaged(load, f"pgbench counted {summary.transactions} transactions and {logged}")
     if latencies.max_s > summary.seconds + summary.connect_s + _GRACE_S:
         ran = f"pgbench ran for {summary.seconds:.3g} s"
@@ -187,7 +186,7 @@ def read_window(load: PgbenchLoad, finished: Finished) -> Window:
         seconds=summary.seconds,
         failed=summary.failed,
         # Without any known latency, every session had one transaction only, as long as the run.
-        latency_sum_s=latencies.sum_s * (known + left_out) / known if known else summary.seconds * left_out,
+        latency_sum_s=latencies.sum_s * (known + omitted) / known if known else summary.seconds * omitted,
         latency_max_s=latencies.max_s if known else summary.seconds,
         histogram=latencies.histogram,
         unclocked=latencies.unclocked,

@@ -165,12 +165,17 @@ def test_failed_transactions_are_missing_from_latencies(metric: Metric, failed: 
     assert [one.slug for one in _failed_transactions(whole, measured)] == slugs
 
 
-def at_rate(transactions: int, *, failed: int = 0, number: int = 6) -> list[Block]:
+def at_rate(transactions: int, *, failed: int = 0, number: int = 6, latency_s: float = 0.0) -> list[Block]:
     """Blocks with this number of transactions of the contender in eight seconds, and 400 of the baseline."""
     return [
         block._replace(
             trials={
-                arm: trial._replace(seconds=8.0, transactions=transactions if arm else 400, failed=failed if arm else 0)
+                arm: trial._replace(
+                    seconds=8.0,
+                    transactions=transactions if arm else 400,
+                    latency_sum_s=latency_s * transactions,
+                    failed=failed if arm else 0,
+                )
                 for arm, trial in block.trials.items()
             },
         )
@@ -201,8 +206,9 @@ def test_a_rate_is_reached_at_95_percent_or_if_chance_or_window_ends_explain_the
     assert rates(at_rate(381, number=100)) == []
     # One block, 400 expected: the standard deviation is 20 transactions.
     assert rates(at_rate(340, number=1)) == []
-    # 8 windows of 8 clients: 64 may end after their windows.
-    assert rates(at_rate(340, number=100), clients=8) == []
+    # 8 windows of 8 clients: 64 may end after their windows, if transactions are that slow.
+    assert rates(at_rate(340, number=100, latency_s=0.2), clients=8) == []
+    assert rates(at_rate(340, number=100), clients=8) != []
     assert rates(at_rate(320, failed=80)) == []
 
 

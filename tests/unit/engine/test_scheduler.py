@@ -223,10 +223,8 @@ class Ended:
 
     state: ContextState
     stopped: StopReason
-
-    @property
-    def blocks(self) -> list[Block]:
-        return self.state.blocks
+    blocks: list[Block]
+    """As they were stored, with their windows."""
 
 
 def study(contexts: int, arms: int = 2, **design: object) -> list[ContextState]:
@@ -264,8 +262,11 @@ def run_all(
 
 def run(requested: Comparison, host: Pretended, kept: list[tuple[int, Block]] | None = None) -> Ended:
     state = ContextState(Context(number=1, levels=(), comparison=requested), len(requested.contenders))
+    kept = [] if kept is None else kept
     reason = run_all([state], PretendedSite(host), kept, requested.design.budget_s)
-    return Ended(state, state.stopped or reason)
+    # A run of thousands of contexts has no memory for windows.
+    assert state.blocks == [block.without_windows() for _, block in kept]
+    return Ended(state, state.stopped or reason, [block for _, block in kept])
 
 
 def blocks_of(journal: list[tuple[str, int]]) -> list[list[tuple[str, int]]]:

@@ -1,15 +1,18 @@
 """The first load of a context: long enough to show its speed, and short."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from pgversus.engine.testbed import TrialFailedError
+from pgversus.engine.testbed import TrialFailedError, TrialHungError
+from pgversus.errors import WorkloadError
 from pgversus.lab import pilot
 from pgversus.lab.pilot import representative_run
+from pgversus.postgres import catalog
 from pgversus.records.trials import Window
 from pgversus.study.design import Design
 from pgversus.study.workload import PgbenchWorkload, Script
@@ -99,7 +102,7 @@ def test_an_error_of_the_load_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> N
     ("options", "seconds"),
     [
         ({"rate": 1000.0}, 1.0),
-        ({"rate": 2.0}, 5.0),
+        ({"rate": 2.0}, 6.0),
         ({"clients": 50}, 1.0),
         ({"scripts": (replace(SCRIPT, weight=99), Script(name="tpcb-like", weight=1))}, 1.0),
     ],
@@ -108,6 +111,40 @@ def test_other_loads_run_for_a_time(monkeypatch: pytest.MonkeyPatch, options: di
     load = PretendedLoad(steady(0.001), **options)
     load.tried(monkeypatch, Design())
     assert load.runs == [seconds]
+
+
+def tried_on_arms(monkeypatch: pytest.MonkeyPatch, *errors: Exception | None) -> pilot.PilotResult:
+    """Run the first load on arms where it fails with these errors."""
+    arms = [SimpleNamespace(target=number, arm=SimpleNamespace(label=f"arm {number}")) for number in range(len(errors))]
+    load = SimpleNamespace(workload=WORKLOAD, longest_s=1.0)
+
+    def run(_load: object, target: int, _design: object) -> Window:
+        if (error := errors[target]) is not None:
+            raise error
+        return window([1000], 1.0)
+
+    monkeypatch.setattr(pilot, "connect", nullcontext)
+    monkeypatch.setattr(catalog, "rows_written", lambda _: 0)
+    monkeypatch.setattr(pilot, "wrote_since", lambda *_: False)
+    monkeypatch.setattr(pilot, "representative_run", run)
+    return pilot.run_pilot(cast("Any", arms), cast("Any", [load] * len(errors)), Design())
+
+
+FAILS, HANGS = TrialFailedError("no such function"), TrialHungError("it waits")
+
+
+def test_a_load_that_fails_on_some_contenders_is_measured_on_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert tried_on_arms(monkeypatch, None, None, FAILS).slowest_latency_s > 0
+    assert tried_on_arms(monkeypatch, None, FAILS, None).slowest_latency_s > 0
+
+
+@pytest.mark.parametrize("errors", [(FAILS, None, None), (None, FAILS), (None, FAILS, FAILS), (None, None, HANGS)])
+def test_a_load_that_fails_on_the_baseline_or_everywhere_else_is_not_measured(
+    monkeypatch: pytest.MonkeyPatch, errors: tuple[Exception | None, ...]
+) -> None:
+    with pytest.raises(WorkloadError) as caught:
+        tried_on_arms(monkeypatch, *errors)
+    assert caught.value.slug == ("workload-hangs" if HANGS in errors else "workload-failed")
 
 
 def test_a_warm_up_of_the_user_is_the_first_load(monkeypatch: pytest.MonkeyPatch) -> None:

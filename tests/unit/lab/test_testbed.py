@@ -47,5 +47,5 @@ def test_contexts_share_a_start_if_they_read_with_warm_caches_on_the_same_server
 
 def test_a_context_that_is_known_to_write_shares_no_start() -> None:
     requested = new_testbed()
-    requested._ready[2] = cast("Any", SimpleNamespace(preparation=SimpleNamespace(writes=True)))
+    requested._ready[2] = cast("Any", SimpleNamespace(writes=True))
     assert not requested.can_share_start(*contexts(READS, OTHER))

@@ -51,6 +51,11 @@ BOTH = ("t.id", "u.a", "u.b")
         ('SELECT id, n FROM t AS "T" ORDER BY "T".id', ordered(read(alias="T"), '"T".id')),
         # A view has an alias of its own, which EXPLAIN may print in outputs as well.
         ("SELECT id, n FROM v ORDER BY id", ordered(read(), "t.id", output=("t.id", "t.n"))),
+        # A semi-join returns each row of one side once.
+        (
+            "SELECT id, n FROM t WHERE EXISTS (SELECT 1 FROM u WHERE a = id) ORDER BY id",
+            ordered(node("Hash Join", read("u"), node("Hash", read()), Join_Type="Right Semi"), "t.id"),
+        ),
         # The index gives the order, and the statement asks for it.
         ("SELECT n FROM t ORDER BY id", BY_INDEX),
         ("SELECT n FROM t ORDER BY t.id LIMIT 3", limited(BY_INDEX)),
@@ -195,3 +200,19 @@ def test_the_current_time_and_samples_make_rows_uncertain() -> None:
         (UncertaintyKind.CLOCK, "now()"),
         (UncertaintyKind.SAMPLE, ""),
     ]
+
+
+def test_values_of_the_server_itself_are_not_compared() -> None:
+    catalog = node("Seq Scan", Relation_Name="pg_class", Schema="pg_catalog", Alias="c", Output=["c.relname"])
+    assert names_of_server(catalog) == ["pg_class"]
+    assert names_of_server(read(Output=["t.ctid", "t.id", "'xmin'::text"])) == ["ctid"]
+    assert names_of_server(node("Result", Output=["version()", "pg_typeof(1)"])) == ["version()"]
+    activity = node("Function Scan", Function_Name="pg_stat_get_activity", Schema="pg_catalog", Alias="s")
+    assert names_of_server(activity) == ["pg_stat_get_activity()"]
+    assert names_of_server(node("Function Scan", Function_Name="generate_series", Schema="pg_catalog", Alias="g")) == []
+    assert names_of_server(read(Output=["t.id"])) == []
+
+
+def names_of_server(root: dict[str, Any]) -> list[str]:
+    found = rows("SELECT 1", root).uncertainties([], 1)
+    return [one.name for one in found if one.kind is UncertaintyKind.SERVER]

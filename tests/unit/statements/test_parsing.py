@@ -1,6 +1,6 @@
 import pytest
 
-from pgversus.statements.parsing import parsed
+from pgversus.statements.parsing import parsed, separated
 from pgversus.statements.statement import StatementKind
 
 
@@ -70,3 +70,18 @@ def test_a_text_that_exhausts_the_parser_is_unknown(text: str) -> None:
 
 def test_deep_parentheses_are_parsed() -> None:
     assert parsed("SELECT " + "(" * 1000 + "1" + ")" * 1000).fingerprint == parsed("SELECT 2").fingerprint
+
+
+def test_a_text_that_cannot_be_parsed_is_separated_at_semicolons() -> None:
+    text = "\\timing on\n-- name: a\nSELECT ';';\nSELEKT 1;\nSELECT $$;$$ /* ; */"
+    assert separated(text) == ["-- name: a\nSELECT ';';", "\nSELEKT 1;", "\nSELECT $$;$$ /* ; */"]
+    assert [parsed(one).kind for one in separated(text)] == [
+        StatementKind.READS,
+        StatementKind.UNKNOWN,
+        StatementKind.READS,
+    ]
+    assert separated("SELECT 'unclosed; SELECT 2") == ["SELECT 'unclosed;", " SELECT 2"]
+
+
+def test_the_first_of_several_queries_may_create_a_table() -> None:
+    assert parsed("SELECT a INTO n FROM t UNION SELECT 1 UNION SELECT 2").kind is StatementKind.UTILITY

@@ -267,10 +267,10 @@ def test_statements_before_the_first_name_are_named_after_the_file() -> None:
     collection = Collection()
     text = (
         "-- About this file.\nSELECT 1;\n-- name: pair\nSELECT a FROM t; SELECT b FROM t;\n"
-        "-- name: bad\nSELEC 1; SELECT 2;"
+        "-- name: bad\nSELEC 1; SELECT c FROM t;"
     )
     read_sql("queries.sql", text, "queries", collection)
-    assert {one.name for one in collection.statements} == {"queries", "pair 1", "pair 2", "bad"}
+    assert {one.name for one in collection.statements} == {"queries", "pair 1", "pair 2", "bad 1", "bad 2"}
 
 
 def test_a_file_of_comments_has_no_statements() -> None:

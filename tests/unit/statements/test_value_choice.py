@@ -131,6 +131,11 @@ def test_values_of_other_rows_are_not_assigned_to_unique_columns() -> None:
     assert chosen_samples("SELECT $1", ["integer"], [use(1, "=")], unique)
 
 
+def test_values_of_a_column_that_is_cast_need_not_be_numbers() -> None:
+    known = {CUSTOMER: ColumnValues(most_common=("$2.00", "$1.00"), histogram=())}
+    assert chosen_samples("SELECT $1", ["numeric"], [use(1, ">=")], known)
+
+
 def test_classes_with_equal_values_are_executed_once() -> None:
     found = values("SELECT 1", ["date"], use(1, "=", MADE))
     assert list(found) == [ValueClass.COMMON]

@@ -62,6 +62,12 @@ def test_a_verdict_holds_for_all_hosts(ratios: dict[str, float], expected: Verdi
     assert verdict(ratios) is expected
 
 
+def test_hosts_with_few_of_a_fixed_number_of_blocks_must_agree_as_well() -> None:
+    fixed = look_rule(Design(fixed_blocks=20), 1)
+    assert interim_result(samples({"db1": 1.10, "db2": 0.98}), comparison(), fixed, 1).verdict is Verdict.UNDECIDED
+    assert interim_result(samples({"db1": 1.10, "db2": 1.08}), comparison(), fixed, 1).verdict is Verdict.FASTER
+
+
 def test_each_host_has_a_result_of_its_own() -> None:
     found = results_by_host(samples({"db2": 0.9, "db1": 1.1}), Metric.TPS, look_rule(Design(), 1), 1, 0.02)
     assert [one.host for one in found] == ["db1", "db2"]

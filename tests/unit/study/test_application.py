@@ -1,4 +1,5 @@
-from dataclasses import replace
+import json
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -23,6 +24,8 @@ from pgversus.study.servers import parse_server
 from pgversus.study.settings import Setting
 from pgversus.study.study import Context, Study, StudyKind
 from pgversus.study.workload import PgbenchWorkload, QueryMode, Script, loads_of
+from pgversus.text.documents import parts_without_secrets
+from pgversus.text.redaction import code_without_secrets
 
 PLANNED = f"{FACTOR}={PLANNING}"
 
@@ -173,6 +176,25 @@ def test_each_class_of_values_is_a_context() -> None:
     assert not any(one.needs_values for one in found.statements)
     # A resumed check has the same statements.
     assert with_values(study, stored_values(found.statements)) == found
+
+
+def test_values_of_a_column_that_sounds_secret_are_known_to_a_resumed_check() -> None:
+    load = PgbenchWorkload(scripts=())
+    arms, factors = arms_of(load, "16.12", "17.8")
+    (one,) = found = statements("SELECT * FROM access_tokens WHERE token = $1")
+    contexts, known = contexts_of(found, load, arms, factors=factors, design=Design())
+    study = replace(study_of_contexts(contexts), statements=known)
+    chosen = with_values(study, {one.text: suggested(one.text, "0190-55", "0190-77")})
+    stored = parts_without_secrets(
+        json.loads(json.dumps([asdict(statement) for statement in chosen.statements])), code_without_secrets
+    )
+    assert [found["values"] for found in stored[:2]] == [["0190-55"], ["0190-77"]]
+    read = [
+        replace(was, text=found["text"], values=tuple(found["values"]))
+        for was, found in zip(chosen.statements, stored, strict=True)
+    ]
+    assert read[0].text != one.text
+    assert with_values(study, stored_values(read)) == chosen
 
 
 def test_a_statement_without_suggested_values_is_left_out() -> None:

@@ -209,8 +209,10 @@ def test_windows_too_short_for_a_rate_are_rejected_unless_fitted() -> None:
     short = Design(window_s=2.0, window_is_given=True)
     with pytest.raises(StudyError) as refused:
         check_windows(short, rate=2.0, is_cold=False)
-    assert (refused.value.slug, refused.value.to_do[:18]) == ("study-short-window", "use windows of 5 s")
-    check_windows(short, rate=5.0, is_cold=False)
+    assert (refused.value.slug, refused.value.to_do[:18]) == ("study-short-window", "use windows of 6 s")
+    check_windows(short, rate=5.5, is_cold=False)
+    with pytest.raises(StudyError):
+        check_windows(short, rate=5.5, is_cold=False, clients=2)
     check_windows(short, rate=None, is_cold=True)
     check_windows(Design(), rate=0.1, is_cold=False)
 

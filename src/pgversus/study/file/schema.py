@@ -296,7 +296,7 @@ class DesignTable(Table):
     windows: Count | None = key("windows per arm and block", default="fitted to the load", example=8)
     warm_up: Quantity | None = key(
         "load that runs after each start and whose results are discarded, in whole seconds; 2 s or more is extended up "
-        "to fourfold, until the load is steady",
+        "to fourfold, until the load is steady (not with a rate)",
         default="`2s`; less with short windows",
         example="5s",
     )
