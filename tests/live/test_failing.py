@@ -33,7 +33,7 @@ def test_sql_that_fails_on_one_of_several_contenders_is_measured_on_the_others(c
     assert measured["ratio"] > 0
     assert any("function any_value(integer) does not exist" in caveat["text"] for caveat in document["caveats"])
     (compared,) = document["plans"]["comparisons"]
-    assert compared["rows"]["is_same"] is True
+    assert compared["same_rows"] is True
 
 
 def test_sql_that_fails_later_yields_failed_trials_and_no_number(command_line: CommandLine) -> None:
