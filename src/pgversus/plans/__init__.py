@@ -2,6 +2,7 @@
 
 explain.py      parses EXPLAIN's JSON from servers, psql and logs
 plan.py         a plan: nodes in EXPLAIN's order, and their measurements
+own_work.py     the work of each node itself
 nodes.py        converts raw nodes: operators, bitmap scans
 expressions.py  normalizes conditions, keys and subplans
 levels.py       the level at which plans differ, and fingerprints

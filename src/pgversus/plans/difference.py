@@ -25,7 +25,8 @@ from pgversus.plans.levels import (
 )
 from pgversus.plans.matching import NodeMatching, match
 from pgversus.plans.operators import operator_changes
-from pgversus.plans.plan import Plan, own
+from pgversus.plans.own_work import own
+from pgversus.plans.plan import Plan
 
 _UPPER = 0.975
 

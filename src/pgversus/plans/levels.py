@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from pgversus.plans.expressions import bare, without_tables, without_tests
-from pgversus.plans.plan import INIT_PLAN, Fact, OperatorFamily, OwnWork, Plan, PlanNode, own
+from pgversus.plans.own_work import OwnWork, own
+from pgversus.plans.plan import INIT_PLAN, Fact, OperatorFamily, Plan, PlanNode
 
 _DIGITS = 16
 SPILLED = "Spilled"

@@ -9,7 +9,8 @@ from pgversus.answers.plans import ComparedPlans, PlansAnswer, UnlikeStatistics
 from pgversus.plans.changes import ChangeKind
 from pgversus.plans.difference import TimeSplit
 from pgversus.plans.levels import PlanLevel
-from pgversus.plans.plan import MAIN, Plan, PlanNode, own
+from pgversus.plans.own_work import own
+from pgversus.plans.plan import MAIN, Plan, PlanNode
 from pgversus.plans.sentences import headline, sentences
 from pgversus.records.plans import OverrideReason, RemainingDifference, StatementName, Uncertainty, UncertaintyKind
 from pgversus.text.redaction import visible

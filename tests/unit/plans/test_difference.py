@@ -8,7 +8,8 @@ import pytest
 from pgversus.plans.changes import LEVEL_OF, ChangeKind
 from pgversus.plans.difference import PlanDifference, difference
 from pgversus.plans.levels import PlanLevel, is_same_but_for_sorts
-from pgversus.plans.plan import Plan, own
+from pgversus.plans.own_work import own
+from pgversus.plans.plan import Plan
 from pgversus.plans.sentences import number, sentences
 from tests.unit.plans.raw import node, plan, scan
 
