@@ -197,7 +197,7 @@ class ServerSet:
 
         reads_in: whether to prepare each server for a load with warm caches.
         """
-        if self._all_started and all(map(_answers, self.servers)):
+        if self._all_started and all(map(answers, self.servers)):
             return
         self.stop_started()
         for arm in range(len(self.servers)):
@@ -310,7 +310,8 @@ class ServerSet:
             return True
 
 
-def _answers(server: ArmServer) -> bool:
+def answers(server: ArmServer) -> bool:
+    """Return whether a server accepts sessions."""
     try:
         with connect(server.target):
             return True

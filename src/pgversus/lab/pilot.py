@@ -9,8 +9,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pgversus.errors import ServerError, WorkloadError
-from pgversus.lab.arm_servers import ArmServer, wrote_since
+from pgversus.errors import WorkloadError
+from pgversus.lab.arm_servers import ArmServer, answers, wrote_since
 from pgversus.lab.failures import failures_of_first_run
 from pgversus.postgres import catalog
 from pgversus.postgres.session import Target, connect
@@ -80,14 +80,11 @@ def run_pilot(arms: Sequence[ArmServer], loads: Sequence[PgbenchLoad], design: D
 def _answers_again(server: ArmServer) -> bool:
     """Return whether a server accepts sessions after a failed load; after a crash it recovers first."""
     end = time.monotonic() + _LONGEST_RECOVERY_S
-    while True:
-        try:
-            with connect(server.target):
-                return True
-        except ServerError:
-            if time.monotonic() >= end:
-                return False
-            time.sleep(_POLL_S)
+    while not answers(server):
+        if time.monotonic() >= end:
+            return False
+        time.sleep(_POLL_S)
+    return True
 
 
 def _result(windows: Sequence[Window], *, writes: bool) -> PilotResult:

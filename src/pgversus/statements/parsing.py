@@ -76,7 +76,7 @@ def _split(text: str) -> list[str]:
         after = end
     rest = text[begin:]
     if parts and not without_comments(rest).strip():
-        # A comment at the end is no statement.
+        # A comment at the end is not a statement.
         parts[-1] += rest
     else:
         parts.append(rest)

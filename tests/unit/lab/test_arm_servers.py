@@ -54,7 +54,7 @@ def test_servers_that_were_started_together_are_started_again_only_if_one_has_di
     monkeypatch: pytest.MonkeyPatch, *, answers: bool
 ) -> None:
     servers = [Kept(arm, "postgresql:///nowhere") for arm in comparison().arms]
-    monkeypatch.setattr(arm_servers, "_answers", lambda server: answers or server is servers[0])
+    monkeypatch.setattr(arm_servers, "answers", lambda server: answers or server is servers[0])
     requested = ServerSet(servers)
     for _ in range(2):
         requested.start_all(reads_in=False)
@@ -74,7 +74,7 @@ def test_after_a_failed_start_all_servers_are_started_again() -> None:
 
 
 def test_servers_that_were_started_together_are_stopped_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arm_servers, "_answers", lambda _server: True)
+    monkeypatch.setattr(arm_servers, "answers", lambda _server: True)
     servers = [Kept(arm, "postgresql:///nowhere") for arm in comparison().arms]
     requested = ServerSet(servers)
     requested.stop_started()

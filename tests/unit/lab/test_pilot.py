@@ -125,6 +125,7 @@ def tried_on_arms(monkeypatch: pytest.MonkeyPatch, *errors: Exception | None) ->
 
     monkeypatch.setattr(pilot, "connect", nullcontext)
     monkeypatch.setattr(catalog, "rows_written", lambda _: 0)
+    monkeypatch.setattr(pilot, "answers", lambda _: True)
     monkeypatch.setattr(pilot, "wrote_since", lambda *_: False)
     monkeypatch.setattr(pilot, "representative_run", run)
     return pilot.run_pilot(cast("Any", arms), cast("Any", [load] * len(errors)), Design())
