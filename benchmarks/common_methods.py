@@ -4,7 +4,9 @@ one run     one pgbench run of 60 s for each server; a difference of more than 1
 five runs   five runs of 12 s for each server; Welch's t test at 5 %
 benchstat   ten runs of 6 s for each server; the Mann-Whitney U test at 5 % (golang.org/x/perf, its default)
 
-The duration of an operation cannot be chosen, so for operations the methods differ only in the number of runs.
+All share ten runs of 6 s for each server, in new sessions: two neighboring runs count as one of 12 s, and all as one of
+60 s. That favors the first two methods, because the runs of a session also share the placement of its processes. The
+duration of an operation cannot be chosen, so its methods take the first repetition, the first five, or all ten.
 """
 
 import math
@@ -36,6 +38,9 @@ SIGNIFICANT = 0.05
 _RELEVANT = math.log(1.01)
 _TPS = re.compile(r"^tps = ([0-9.]+) ", re.MULTILINE)
 
+RUNS, RUN_S = 10, 6.0
+"""Runs on each server, and the seconds of each."""
+
 Speed = Callable[[Server, float], float]
 """Runs the work on a server once, for about the given number of seconds, and returns its speed (1/s)."""
 
@@ -54,29 +59,39 @@ class Method:
     """A number of runs on each server, and a rule that compares them."""
 
     runs: int
-    run_s: float
     differs: Callable[[Sequence[float], Sequence[float]], bool]
     """Takes the logs of the speeds of A and of B."""
     middle: Callable[[Sequence[float]], float] = fmean
 
-    def claim(self, a: Server, b: Server, speed: Speed) -> Claim:
-        """Run all of A, then all of B."""
-        logs = [[math.log(speed(server, self.run_s)) for _ in range(self.runs)] for server in (a, b)]
+    def claim(self, a: Sequence[float], b: Sequence[float], *, may_merge: bool) -> Claim:
+        """Compare the speeds of the shared runs.
+
+        may_merge: whether neighboring runs may count as a longer one; otherwise only the first runs count.
+        """
+        logs = [list(map(math.log, self._merged(side) if may_merge else side[: self.runs])) for side in (a, b)]
         log_ratio = self.middle(logs[1]) - self.middle(logs[0])
         if not self.differs(*logs):
             return Claim(verdict="no claim", ratio=math.exp(log_ratio))
         return Claim(verdict="faster" if log_ratio > 0 else "slower", ratio=math.exp(log_ratio))
 
+    def _merged(self, speeds: Sequence[float]) -> list[float]:
+        length = len(speeds) // self.runs
+        return [fmean(speeds[first : first + length]) for first in range(0, len(speeds), length)]
+
 
 METHODS = {
-    "one run": Method(runs=1, run_s=60, differs=lambda a, b: abs(b[0] - a[0]) > _RELEVANT),
+    "one run": Method(runs=1, differs=lambda a, b: abs(b[0] - a[0]) > _RELEVANT),
     "five runs, t test": Method(
-        runs=5, run_s=12, differs=lambda a, b: bool(ttest_ind(a, b, equal_var=False).pvalue < SIGNIFICANT)
+        runs=5, differs=lambda a, b: bool(ttest_ind(a, b, equal_var=False).pvalue < SIGNIFICANT)
     ),
-    "benchstat": Method(
-        runs=10, run_s=6, differs=lambda a, b: bool(mannwhitneyu(a, b).pvalue < SIGNIFICANT), middle=median
-    ),
+    "benchstat": Method(runs=10, differs=lambda a, b: bool(mannwhitneyu(a, b).pvalue < SIGNIFICANT), middle=median),
 }
+
+
+def shared_runs(a: Server, b: Server, speed: Speed) -> tuple[list[float], list[float]]:
+    """Return the speeds of all runs on A, then of all runs on B."""
+    first, second = ([speed(server, RUN_S) for _ in range(RUNS)] for server in (a, b))
+    return first, second
 
 
 @contextmanager

@@ -2,36 +2,44 @@
 
 One version is compared with itself, without a difference and with known differences of 1, 3 and 10 %: a loop with more
 rounds (tps, and p95 under a rate), or VACUUM of a table with more rows. Meanwhile, another program keeps one processor
-busy for a quarter of the time, for seconds at a time. The methods take turns in random order. Each result is appended
-to a file, from which the benchmark continues when it is started again, so it can run whenever the host is idle. The
-table shows how often each method claimed a difference, and how often the claim was right; for pgversus also how often
-its interval included the truth.
+busy for a quarter of the time, for seconds at a time. Half of the comparisons have no difference. The common methods
+share their runs (common_methods.py) and are measured once for every two comparisons by pgversus. Each result is
+appended to a file, from which the benchmark continues when it is started again, so it can run whenever the host is
+idle. The table shows how often each method claimed a difference, and how often the claim was right; for pgversus also
+how often its interval included the truth.
+
+The loop under a rate keeps its server busy for a twenty-fifth of the time, so that hardly any transaction waits for
+another one, and p95 grows like the loop. With --at-once 2, two comparisons run at the same time, each with its other
+program on a processor of its own.
 """
 
 import argparse
 import json
 import math
+import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 import numpy as np
 
-from benchmarks.common_methods import METHODS, Claim, Speed, repeated, tps_of, two_servers
+from benchmarks.common_methods import METHODS, Claim, Speed, repeated, shared_runs, tps_of, two_servers
 from benchmarks.real_blocks import SERVER, SPIN, pgversus
 
 EFFECTS = (0.0, 0.01, 0.03, 0.1)
 PGVERSUS = "pgversus"
-_ROUNDS = 200_000
-_RATE = ("-R", "50")
+_ROUNDS, _ROUNDS_AT_RATE = 200_000, 65_000
+_RATE = ("-R", "20")
 _ROWS = 400_000
 _LOOP = "SELECT spin(current_setting('my.rounds')::int);\n"
 _FILL = "CREATE TABLE filled AS SELECT i AS id, 0 AS changed, repeat('x', 80) AS text FROM generate_series(1, {}) AS i"
@@ -82,17 +90,48 @@ class Result(Cell):
     ratio: float
     """Ratio of speeds, B / A."""
     wall_s: float
+    at_once: int = 1
+    """Number of comparisons that ran at the same time."""
     low: float | None = None
     high: float | None = None
 
 
+LOADS = ("tps", "p95 at a rate", "VACUUM")
 CELLS = tuple(
     Cell(load=load, effect=effect, method=method)
-    for load in ("tps", "p95 at a rate", "VACUUM")
+    for load in LOADS
     for effect in EFFECTS
     for method in (PGVERSUS, *METHODS)
     # pgbench prints no percentile.
     if method == PGVERSUS or load != "p95 at a rate"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """A comparison by pgversus, or by all common methods."""
+
+    load: str
+    effect: float
+    by_pgversus: bool
+
+    @property
+    def weight(self) -> float:
+        """How often it is due, compared with others: no difference as often as all differences together."""
+        return (1.0 if self.effect else len(EFFECTS) - 1.0) * (1.0 if self.by_pgversus else 0.5)
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The methods whose results it has."""
+        return (PGVERSUS,) if self.by_pgversus else tuple(METHODS)
+
+
+TASKS = tuple(
+    Task(load=load, effect=effect, by_pgversus=by_pgversus)
+    for load in LOADS
+    for effect in EFFECTS
+    for by_pgversus in (True, False)
+    if by_pgversus or load != "p95 at a rate"
 )
 
 
@@ -101,33 +140,60 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hours", type=float, default=1.0, help="0 prints the results so far; default 1")
     parser.add_argument("--results", type=Path, default=Path("bench-real.jsonl"), help="default bench-real.jsonl")
-    parser.add_argument("--budget", default="3m", help="for each comparison by pgversus; default 3m")
-    parser.add_argument("--method", action="append", choices=[PGVERSUS, *METHODS], help="repeatable; default all")
+    parser.add_argument("--budget", default="2m", help="for each comparison by pgversus; default 2m")
+    parser.add_argument("--at-once", type=int, default=1, choices=(1, 2), help="comparisons at a time; default 1")
     arguments = parser.parse_args()
-    results = _read(arguments.results)
-    cells = [cell for cell in CELLS if cell.method in (arguments.method or [PGVERSUS, *METHODS])]
+    processors = sorted(os.sched_getaffinity(0))
+    if len(processors) < arguments.at_once:
+        parser.error(f"--at-once {arguments.at_once} needs as many processors")
+    queue = _Queue(_read(arguments.results))
     end = time.monotonic() + 3600 * arguments.hours
-    while time.monotonic() < end:
-        seed = len(results) + 1
-        with _other_program(seed):
-            result = _result(_next(cells, results, seed), seed, arguments.budget)
-        results.append(result)
-        with arguments.results.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(asdict(result)) + "\n")
-    _print(results)
+
+    def run(place: int) -> None:
+        if arguments.at_once > 1:
+            # For this thread and the programs that it starts.
+            os.sched_setaffinity(0, {processors[place]})
+        while time.monotonic() < end:
+            seed, task = queue.take()
+            try:
+                with _other_program(seed):
+                    found = _measured(task, seed, arguments.budget)
+            except (SystemExit, Exception) as failure:  # noqa: BLE001 - see below
+                # One comparison that fails must not end hours of others.
+                print(f"{task} failed: {failure}", file=sys.stderr)
+                continue
+            with arguments.results.open("a", encoding="utf-8") as file:
+                found = [replace(result, at_once=arguments.at_once) for result in found]
+                file.write("".join(json.dumps(asdict(result)) + "\n" for result in found))
+
+    with ThreadPoolExecutor(arguments.at_once) as pool:
+        list(pool.map(run, range(arguments.at_once)))
+    _print(_read(arguments.results))
+
+
+class _Queue:
+    """Hands out the task that is most overdue, and a new seed."""
+
+    def __init__(self, results: Sequence[Result]) -> None:
+        counts = Counter((one.load, one.effect, one.method) for one in results)
+        self._begun = Counter({task: counts[task.load, task.effect, task.methods[0]] for task in TASKS})
+        self._seed = max((one.seed for one in results), default=0)
+        self._lock = threading.Lock()
+
+    def take(self) -> tuple[int, Task]:
+        """Return the next seed, and one of the tasks that are most overdue, at random."""
+        with self._lock:
+            self._seed += 1
+            due = {task: self._begun[task] / task.weight for task in TASKS}
+            first = [task for task in TASKS if due[task] == min(due.values())]
+            task = first[int(np.random.default_rng(self._seed).integers(len(first)))]
+            self._begun[task] += 1
+            return self._seed, task
 
 
 def _read(file: Path) -> list[Result]:
     lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
     return [Result(**json.loads(line)) for line in lines]
-
-
-def _next(cells: Sequence[Cell], results: Sequence[Result], seed: int) -> Cell:
-    """Return one of the cells with the fewest results, at random."""
-    counts = Counter(Cell(load=one.load, effect=one.effect, method=one.method) for one in results)
-    fewest = min(counts[cell] for cell in cells)
-    open_cells = [cell for cell in cells if counts[cell] == fewest]
-    return open_cells[int(np.random.default_rng(seed).integers(len(open_cells)))]
 
 
 @contextmanager
@@ -140,20 +206,25 @@ def _other_program(seed: int) -> Iterator[None]:
             program.kill()
 
 
-def _result(cell: Cell, seed: int, budget: str) -> Result:
+def _measured(task: Task, seed: int, budget: str) -> list[Result]:
+    """Return the result of every method of a task."""
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         directory = Path(folder)
         # The servers' user reads the scripts.
         directory.chmod(0o755)
-        for name, text in _files(cell.effect).items():
+        for name, text in _files(task.effect).items():
             (directory / name).write_text(text, encoding="utf-8")
-        if cell.method == PGVERSUS:
-            found = _by_pgversus(cell, directory, seed, budget)
-        else:
-            claim = _by_common_method(cell, directory)
-            found = {"verdict": claim.verdict, "ratio": claim.ratio}
-    return Result(**asdict(cell), seed=seed, wall_s=time.monotonic() - began, **found)
+        found = (
+            {PGVERSUS: _by_pgversus(task, directory, seed, budget)}
+            if task.by_pgversus
+            else {name: asdict(claim) for name, claim in _by_common_methods(task, directory).items()}
+        )
+    wall_s = time.monotonic() - began
+    return [
+        Result(load=task.load, effect=task.effect, method=method, seed=seed, wall_s=wall_s, **values)
+        for method, values in found.items()
+    ]
 
 
 def _files(effect: float) -> dict[str, str]:
@@ -167,41 +238,44 @@ def _files(effect: float) -> dict[str, str]:
     }
 
 
-def _by_pgversus(cell: Cell, directory: Path, seed: int, budget: str) -> dict[str, Any]:
+def _by_pgversus(task: Task, directory: Path, seed: int, budget: str) -> dict[str, Any]:
     usual = ["--no-plans", "--budget", budget, "--seed", str(seed), "--json"]
-    if cell.load == "VACUUM":
+    if task.load == "VACUUM":
         arguments = ["run", "vacuum.toml", *usual]
     else:
-        rate = _RATE if cell.load == "p95 at a rate" else ()
-        levels = ",".join(map(str, _levels(cell)))
+        rate = _RATE if task.load == "p95 at a rate" else ()
+        levels = ",".join(map(str, _levels(task)))
         loop = ["--set", f"my.rounds={levels}", "--setup", "spin.sql", "-f", "loop.sql"]
         arguments = ["compare", SERVER, *loop, *rate, *usual]
     ((found,),) = (context["verdicts"] for context in json.loads(pgversus(arguments, directory))["contexts"])
     # Ratios of latencies and times are the inverse of those of speeds.
     ends = [None if found[key] is None else float(found[key]) for key in ("ratio", "low", "high")]
-    ratio, low, high = ends if cell.load == "tps" else [1 / end if end else None for end in (ends[0], ends[2], ends[1])]
+    ratio, low, high = ends if task.load == "tps" else [1 / end if end else None for end in (ends[0], ends[2], ends[1])]
     return {"verdict": found["verdict"], "ratio": ratio, "low": low, "high": high}
 
 
-def _levels(cell: Cell) -> tuple[int, int]:
-    return _ROUNDS, round(_ROUNDS * (1 + cell.effect))
+def _levels(task: Task) -> tuple[int, int]:
+    rounds = _ROUNDS_AT_RATE if task.load == "p95 at a rate" else _ROUNDS
+    return rounds, round(rounds * (1 + task.effect))
 
 
-def _by_common_method(cell: Cell, directory: Path) -> Claim:
-    files, speed = _files(cell.effect), _speed(cell, directory)
-    if cell.load == "VACUUM":
+def _by_common_methods(task: Task, directory: Path) -> dict[str, Claim]:
+    files, speed = _files(task.effect), _speed(task, directory)
+    if task.load == "VACUUM":
         setups = files["a.sql"], files["b.sql"]
         settings: tuple[dict[str, str], dict[str, str]] = {"autovacuum": "off"}, {"autovacuum": "off"}
     else:
         setups = files["spin.sql"], files["spin.sql"]
-        a, b = _levels(cell)
+        a, b = _levels(task)
         settings = {"my.rounds": str(a)}, {"my.rounds": str(b)}
     with two_servers((SERVER, SERVER), setups, settings) as (one, other):
-        return METHODS[cell.method].claim(one, other, speed)
+        a_speeds, b_speeds = shared_runs(one, other, speed)
+    may_merge = task.load != "VACUUM"
+    return {name: method.claim(a_speeds, b_speeds, may_merge=may_merge) for name, method in METHODS.items()}
 
 
-def _speed(cell: Cell, directory: Path) -> Speed:
-    return repeated(_DIRTY, _VACUUM) if cell.load == "VACUUM" else tps_of(directory / "loop.sql")
+def _speed(task: Task, directory: Path) -> Speed:
+    return repeated(_DIRTY, _VACUUM) if task.load == "VACUUM" else tps_of(directory / "loop.sql")
 
 
 def _print(results: Sequence[Result]) -> None:

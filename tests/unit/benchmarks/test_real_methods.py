@@ -8,8 +8,8 @@ from typing import cast
 import pytest
 
 from benchmarks import real_methods
-from benchmarks.common_methods import METHODS, Speed
-from benchmarks.real_methods import CELLS, Cell, Result
+from benchmarks.common_methods import METHODS, Speed, shared_runs
+from benchmarks.real_methods import CELLS, Cell, Result, Task
 from pgversus.postgres.server import Server
 
 A, B = cast("Server", "a"), cast("Server", "b")
@@ -30,23 +30,31 @@ def speeds(a: list[float], b: list[float]) -> tuple[Speed, list[str]]:
 
 def test_one_run_claims_any_difference_of_more_than_one_percent() -> None:
     method = METHODS["one run"]
-    assert method.claim(A, B, speeds([100], [100.9])[0]).verdict == "no claim"
-    assert method.claim(A, B, speeds([100], [101.1])[0]).verdict == "faster"
-    assert method.claim(A, B, speeds([100], [98.9])[0]).verdict == "slower"
+    for b, verdict in ((100.9, "no claim"), (101.1, "faster"), (98.9, "slower")):
+        assert method.claim([100] * 10, [b] * 10, may_merge=True).verdict == verdict
 
 
-def test_several_runs_measure_all_of_a_before_all_of_b() -> None:
-    speed, order = speeds([100, 101, 99, 100, 102], [110, 111, 109, 112, 110])
-    claim = METHODS["five runs, t test"].claim(A, B, speed)
-    assert (claim.verdict, order) == ("faster", ["a"] * 5 + ["b"] * 5)
+def test_all_runs_of_a_come_before_those_of_b() -> None:
+    speed, order = speeds([100] * 10, [110] * 10)
+    assert shared_runs(A, B, speed) == ([100] * 10, [110] * 10)
+    assert order == ["a"] * 10 + ["b"] * 10
+
+
+def test_neighboring_runs_are_merged_and_those_of_an_operation_are_left_out() -> None:
+    a, b = [100, 102, 101, 99, 99, 100, 101, 101, 99, 101], [110, 112, 111, 109, 109, 110, 111, 111, 109, 111]
+    claim = METHODS["five runs, t test"].claim(a, b, may_merge=True)
+    assert claim.verdict == "faster"
     assert claim.ratio == pytest.approx(1.1, abs=0.01)
+    one = METHODS["one run"]
+    assert one.claim([100] * 10, [100] * 9 + [200], may_merge=True).ratio == pytest.approx(1.1)
+    assert one.claim([100] * 10, [100] * 9 + [200], may_merge=False).ratio == 1
 
 
 def test_benchstat_claims_nothing_for_values_that_overlap() -> None:
     method = METHODS["benchstat"]
     a = [100.0 + i for i in range(10)]
-    assert method.claim(A, B, speeds(a, [value + 0.5 for value in a])[0]).verdict == "no claim"
-    assert method.claim(A, B, speeds(a, [value / 2 for value in a])[0]).verdict == "slower"
+    assert method.claim(a, [value + 0.5 for value in a], may_merge=True).verdict == "no claim"
+    assert method.claim(a, [value / 2 for value in a], may_merge=True).verdict == "slower"
 
 
 def result(cell: Cell, **others: float) -> Result:
@@ -54,11 +62,20 @@ def result(cell: Cell, **others: float) -> Result:
     return Result(load=cell.load, effect=cell.effect, method=cell.method, seed=1, **values)  # type: ignore[arg-type]
 
 
-def test_every_comparison_is_made_once_before_any_is_made_twice() -> None:
-    results: list[Result] = []
-    for seed in range(2 * len(CELLS)):
-        results.append(result(real_methods._next(CELLS, results, seed)))
-    assert set(Counter((one.load, one.effect, one.method) for one in results).values()) == {2}
+def test_no_difference_is_measured_as_often_as_all_differences_and_common_methods_half_as_often() -> None:
+    queue = real_methods._Queue([])
+    # Twice the least number of tasks after which each has run as often as its weight says.
+    tasks = [queue.take()[1] for _ in range(48)]
+    counts = Counter((task.load, task.by_pgversus, task.effect > 0) for task in tasks)
+    assert {counts[load, True, differs] for load in real_methods.LOADS for differs in (True, False)} == {6}
+    assert {counts[load, False, differs] for load in ("tps", "VACUUM") for differs in (True, False)} == {3}
+
+
+def test_the_queue_continues_where_the_results_end() -> None:
+    done = [result(cell) for cell in CELLS if cell.load == "tps" and cell.method == "pgversus"]
+    seed, task = real_methods._Queue(done).take()
+    assert seed == 2
+    assert (task.load, task.by_pgversus) != ("tps", True) or not task.effect
 
 
 def test_results_are_read_back_and_intervals_that_include_the_truth_are_counted(
@@ -67,12 +84,12 @@ def test_results_are_read_back_and_intervals_that_include_the_truth_are_counted(
     cell = next(cell for cell in CELLS if cell.method == "pgversus" and cell.effect == 0.03)
     intervals = iter([(0.96, 0.98), (0.98, 0.99), (0.9, 0.95)])
 
-    def measured(cell: Cell, seed: int, budget: str) -> Result:
-        del seed, budget
+    def measured(task: Task, seed: int, budget: str) -> list[Result]:
+        del task, seed, budget
         low, high = next(intervals)
-        return result(cell, low=low, high=high)
+        return [result(cell, low=low, high=high)]
 
-    monkeypatch.setattr(real_methods, "_result", measured)
+    monkeypatch.setattr(real_methods, "_measured", measured)
     monkeypatch.setattr(real_methods, "CELLS", (cell,))
     moments = iter([0.0, 1.0, 2.0, 4000.0, 5000.0, 5001.0, 9000.0])
     monkeypatch.setattr(real_methods, "time", SimpleNamespace(monotonic=lambda: next(moments)))
