@@ -107,7 +107,7 @@ bench-bias: .venv/.installed-dev ## check that windows of every length find plan
 bench-writes: .venv/.installed-dev ## measure the minimum window of loads that write, on real servers (30 min, on an idle host)
 	$(BIN)/python -m benchmarks.writes
 
-bench-operations: .venv/.installed-dev ## measure what is gained by timing operations right after each other, on real servers (10 min, on an idle host)
+bench-operations: .venv/.installed-dev ## compare two orders of copies, starts and operations in a block, on real servers (6 min, on an idle host)
 	$(BIN)/python -m benchmarks.operations
 
 bench-identical: .venv/.installed-dev ## measure how often identical real servers are called different (90 min, on an idle host)

@@ -54,7 +54,9 @@ def test_sql_that_fails_later_yields_failed_trials_and_no_number(command_line: C
     [
         ("ALTER DATABASE postgres SET work_mem = '8MB';", "SELECT 1;", "set by ALTER DATABASE ... SET"),
         ("ALTER ROLE CURRENT_USER SET work_mem = '8MB';", "SELECT 1;", "set by ALTER ROLE ... SET"),
-        ("SELECT 1;", "SET work_mem = '8MB';\nSELECT 1;", "set by load.sql"),
+        ("ALTER ROLE ALL SET work_mem = '8MB';", "SELECT 1;", "set by ALTER ROLE ALL SET"),
+        ("SELECT 1;", "SET work_mem = '8MB';\nSELECT 1;\nRESET work_mem;", "set by load.sql"),
+        ("SELECT 1;", "SET work_mem = '8MB';\nVACUUM pg_class;", "set by load.sql"),
         ("SELECT 1;", "BEGIN;\nSELECT set_config('work_mem', '8MB', true);\nCOMMIT;", "set by load.sql"),
     ],
 )

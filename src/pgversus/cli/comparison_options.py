@@ -75,7 +75,7 @@ _OPTIONS = (
         "operations",
         multiple=True,
         metavar="SQL",
-        help="Time this statement, run once per block on a fresh copy of the data; repeatable.",
+        help="Time this statement, each time on a fresh copy of the data; repeatable.",
     ),
     click.option(
         "--command",

@@ -94,5 +94,10 @@ def _no_room(needs: Needs, free: int, cache: Cache) -> HostError:
         where=str(cache.runs),
         found=f"{size(free)} free",
         expected=f"about {size(needs.disk_bytes)} for loaded clusters and working copies",
-        to_do="free disk space, set PGVERSUS_CACHE to a directory on a different file system, or use a smaller scale",
+        to_do="free disk space, set PGVERSUS_CACHE to a directory on a different file system, or "
+        + (
+            f"leave out the largest data ([[exclude]]), such as {needs.largest}"
+            if needs.largest
+            else "use a smaller scale"
+        ),
     )

@@ -63,7 +63,7 @@ def _fixed_s(states: Sequence[ContextState], waiting: Sequence[ContextState]) ->
 
 
 class BudgetWarning:
-    """Warns once that the budget is too short, as soon as every open context has enough blocks for an estimate."""
+    """Warns once that the budget is too short, as soon as open contexts have enough blocks for an estimate."""
 
     def __init__(self, states: Sequence[ContextState], budget_s: float, progress: Progress) -> None:
         self._states = states
@@ -79,10 +79,11 @@ class BudgetWarning:
 
 
 def _hopeless_words(states: Sequence[ContextState], budget_s: float) -> str:
-    """Return a warning that the budget is too short, once every open context has enough blocks; otherwise empty."""
+    """Return a warning that the budget is too short for the open contexts with enough blocks; otherwise empty."""
     waiting, left_s = [state for state in states if state.stopped is None], budget_left_s(budget_s, states)
-    if any(state.is_fixed or state.fewest_ratios < _TELLING for state in waiting):
+    if any(state.is_fixed for state in waiting):
         return ""
+    waiting = [state for state in waiting if state.fewest_ratios >= _TELLING]
     if not any(state.fits_into(left_s) for state in waiting):
         # The study ends anyway, or has ended.
         return ""

@@ -1,11 +1,13 @@
 """Check that the settings of each arm act in the sessions of its load.
 
-ALTER DATABASE or ALTER ROLE in a setup file, or SET in a script, may override a setting that is compared. Both arms
-would then run with the same value, and the comparison would find no difference, without any warning.
+ALTER DATABASE or ALTER ROLE in a setup file, or SET in a script, may override a setting that is compared, and some
+settings act only if the build or the host can do what they ask. Both arms would then run alike, and the comparison
+would find no difference, without any warning.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 from pgversus.errors import WorkloadError
 from pgversus.lab.arm_servers import ArmServer
@@ -19,12 +21,15 @@ from pgversus.study.settings import Setting
 from pgversus.study.workload import Script
 from pgversus.text.redaction import value_without_secrets
 from pgversus.workload.pgbench_run import PgbenchLoad
-from pgversus.workload.sent_statements import settings_after
+from pgversus.workload.sent_statements import settings_during
 
 Settings = Mapping[str, SettingValue]
 """Settings by name."""
+ToldSettings = Mapping[str, Sequence[str]]
+"""Values of requested settings by name, one after each statement."""
 
 _OVERRIDING = {
+    "global": "ALTER ROLE ALL SET",
     "database": "ALTER DATABASE ... SET",
     "user": "ALTER ROLE ... SET",
     "database user": "ALTER ROLE ... IN DATABASE ... SET",
@@ -66,26 +71,100 @@ def _is_same(server: ServerName, setting: Setting, value: str, ask: Ask) -> bool
 def check_settings_in_scripts(
     comparison: Comparison, loads: Sequence[PgbenchLoad], targets: Sequence[Target], sessions: Sequence[Settings]
 ) -> None:
-    """Raise WorkloadError if a script changes a requested setting in its session. Runs each script once on each arm.
+    """Raise WorkloadError if a requested setting has another value after a statement of a script.
 
-    loads, targets, sessions: for each arm; sessions: the settings before any script ran. Scripts that cannot run inside
-    one transaction are not checked.
+    Runs each script once on each arm. loads, targets, sessions: for each arm; sessions: the settings before any script
+    ran.
     """
     for arm, load, target, settings in zip(comparison.arms, loads, targets, sessions, strict=True):
-        before = _by_lower_name(settings)
-        names = [setting.name for setting in arm.settings if setting.name.lower() in before]
-        for script in load.workload.scripts if names else ():
-            for name, value in _after(script, load, target, names).items():
-                if name in names and value != before[name.lower()].value:
-                    raise _overridden(arm, name, value, script.name, f"remove SET {name} from {script.name}")
+        for script in load.workload.scripts if arm.settings else ():
+            check_told_settings(arm, settings, _during(script, load, target, arm), script.name)
 
 
-def _after(script: Script, load: PgbenchLoad, target: Target, names: Sequence[str]) -> Mapping[str, str]:
-    """Return the settings after a script; empty if it cannot run inside one transaction."""
+def _during(script: Script, load: PgbenchLoad, target: Target, arm: Arm) -> ToldSettings:
+    """Return the settings during a script; empty if it fails, which the load itself reports."""
+    names = [setting.name for setting in arm.settings]
     try:
-        return settings_after(script, load.workload, load.client, target, load.scratch.with_name("settings"), names)
+        return settings_during(script, load.workload, load.client, target, load.scratch.with_name("settings"), names)
     except WorkloadError:
         return {}
+
+
+def check_told_settings(arm: Arm, settings: Settings, told: ToldSettings, by: str) -> None:
+    """Raise WorkloadError if a requested setting did not have its value all the time.
+
+    settings: those of a new session. told: the values in the session that ran a script or the steps of an operation.
+    """
+    before = _by_lower_name(settings)
+    for setting in arm.settings:
+        # pg_settings does not show custom settings of extensions that are not loaded. They have the text as requested,
+        # until the extension is loaded.
+        shown = before.get(setting.name.lower())
+        expected = setting.value if shown is None else shown.value
+        for value in told.get(setting.name, ()):
+            if value != expected and (shown is not None or _canonical(value) != _canonical(expected)):
+                raise _overridden(arm, setting.name, value, by, f"remove SET {setting.name} from {by}")
+
+
+_LIBRARIES = frozenset({"auth_delay", "auto_explain", "pg_stat_statements"})
+"""Libraries whose settings do nothing until the server or the session has loaded them."""
+
+
+def check_compared_settings_act(arms: Sequence[Arm], sessions: Sequence[Settings], have_jit: Sequence[bool]) -> None:
+    """Raise WorkloadError if a setting that differs between arms has no effect on any arm that requests it.
+
+    sessions, have_jit: for each arm, the settings of a new session, and whether its build can compile queries.
+    """
+    shown = [_by_lower_name(settings) for settings in sessions]
+    for name in sorted({setting.name.lower() for arm in arms for setting in arm.settings}):
+        requested = [next((one.value for one in arm.settings if one.name.lower() == name), None) for arm in arms]
+        reasons = [
+            _why_without_effect(name, settings, has_jit=has_jit)
+            for value, settings, has_jit in zip(requested, shown, have_jit, strict=True)
+            if value is not None
+        ]
+        reason = reasons[0]
+        if len(set(requested)) > 1 and reason is not None and all(reasons):
+            values = [value_without_secrets(name, value) for value in requested if value is not None]
+            raise WorkloadError(
+                "the compared setting has no effect",
+                slug="workload-setting-without-effect",
+                where=f"{name} = {', '.join(values)}",
+                found=reason.found,
+                expected="a setting that acts on at least one arm",
+                to_do=reason.to_do,
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reason:
+    found: str
+    to_do: str
+
+
+def _why_without_effect(name: str, session: Mapping[str, SettingValue], *, has_jit: bool) -> _Reason | None:
+    library, _, parameter = name.partition(".")
+    if parameter and library in _LIBRARIES and name not in session:
+        return _Reason(
+            found=f"{library} is not loaded", to_do=f"add --set shared_preload_libraries={library} for every arm"
+        )
+    if (name == "jit" or name.startswith("jit_")) and not has_jit:
+        return _Reason(found="a server without JIT compilation", to_do="use builds with LLVM (with-llvm)")
+    status = session.get("huge_pages_status")
+    if name == "huge_pages" and status is not None and status.value == "off":
+        return _Reason(found="huge_pages_status is off", to_do="reserve huge pages on this host (vm.nr_hugepages)")
+    return None
+
+
+_BOOLEANS = {"true": "on", "yes": "on", "1": "on", "false": "off", "no": "off", "0": "off"}
+
+
+def _canonical(value: str) -> str:
+    """Return a value in one notation of booleans and numbers."""
+    lower = value.strip().lower()
+    with suppress(ValueError):
+        lower = f"{float(lower):g}"
+    return _BOOLEANS.get(lower, lower)
 
 
 def _by_lower_name(settings: Settings) -> Mapping[str, SettingValue]:

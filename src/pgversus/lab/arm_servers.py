@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pgversus.errors import PgversusError, ServerError
-from pgversus.host.facts import memory_bytes, shared_memory_is_small
+from pgversus.host.facts import shared_memory_is_small
 from pgversus.postgres import catalog
 from pgversus.postgres.cluster import Cluster, copy_cluster, remove_directory
 from pgversus.postgres.counters import CounterSession
@@ -164,12 +164,6 @@ def server_settings(arm: Arm, common: Mapping[str, str]) -> dict[str, str]:
     return {**common, **quiet, **{setting.name: setting.value for setting in arm.settings}}
 
 
-_SHARE_OF_MEMORY = 0.25
-# For the copies of all arms in the page cache; their servers need memory as well.
-_APART = frozenset({"autovacuum", "huge_pages", "shared_buffers"})
-# An arm that sets one of these may disturb the others while its server waits, or leave them too little memory.
-
-
 class ServerSet:
     """The servers of all arms, and whether each block starts with fresh data."""
 
@@ -181,9 +175,6 @@ class ServerSet:
         all_bytes = sum(server.copy_bytes for server in servers)
         self.cheap_copies_bytes = all_bytes if self._copies_are_cheap else 0
         """Total size of the copies if each can be replaced in little time."""
-        are_modest = not any(setting.name in _APART for server in servers for setting in server.arm.settings)
-        self.fit_together = are_modest and self._copies_are_cheap and all_bytes <= _SHARE_OF_MEMORY * memory_bytes()
-        """Whether all may run at once on fresh copies that stay in the page cache."""
         self._tables_fit: dict[int, bool] = {}
         """Whether shared buffers can hold the tables of each arm; complete after the first start of all."""
         self._in_memory: dict[int, bool] = {}

@@ -1,15 +1,15 @@
 """A context measured as an operation: each repetition on its own copy, with no other operation at the same time."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from pgversus.engine.progress import Progress
-from pgversus.engine.testbed import TrialFailedError, TrialRunner
+from pgversus.engine.testbed import TrialRunner
 from pgversus.host.lost_time import LostTime
 from pgversus.host.page_cache import evict, read_in
-from pgversus.lab.acting_settings import Settings, session_settings
+from pgversus.lab.acting_settings import Settings, check_told_settings, session_settings
 from pgversus.lab.arm_servers import ArmServer, ServerSet
 from pgversus.lab.failures import failing_the_trial, failures_of_first_run
 from pgversus.lab.readings import CPUS, grown, read_after, read_before
@@ -18,7 +18,7 @@ from pgversus.postgres import catalog
 from pgversus.postgres.client import Client
 from pgversus.postgres.cluster import remove_directory
 from pgversus.postgres.operation_reports import vacuum_counters
-from pgversus.postgres.session import connect
+from pgversus.postgres.session import Connection, connect
 from pgversus.records.preparation import Preparation
 from pgversus.records.trials import NO_LATENCIES, Window
 from pgversus.stats.counters import is_disturbed
@@ -28,6 +28,8 @@ from pgversus.study.windows import fit_operation
 from pgversus.study.workload import Operation
 from pgversus.workload.operation_run import OperationEnvironment, run_operation, verify
 
+_SET_BY_PGVERSUS = "statement_timeout"
+# In the sessions of operations, to end those that hang.
 _FIX_OPERATION = "fix the operation, its preparation, or its verification"
 
 
@@ -60,16 +62,25 @@ class Repetitions:
             with self._ending(arm):
                 self._ready[arm] = self._begin(arm, self.servers.servers[arm])
 
-    def run(self, arm: int, patience_s: float, *, before: Callable[[ArmServer], None] = lambda _: None) -> Window:
+    def run(
+        self,
+        arm: int,
+        patience_s: float,
+        *,
+        before: Callable[[ArmServer], None] = lambda _: None,
+        after_statement: Callable[[Connection], None] = lambda _: None,
+    ) -> Window:
         """Run the operation on a fresh copy, verify it, and stop; raise TrialFailedError if any part fails.
 
-        before: called with the running server before anything is timed.
+        before: called with the running server before anything is timed. after_statement: called in the session of the
+        operation after each of its statements.
         """
         self.prepare(arm)
         with self._ending(arm):
             server, gauges = self.servers.servers[arm], self._ready[arm]
             before(server)
-            window = replace(self._timed(arm, server, patience_s), gauges=gauges)
+            window = replace(self._timed(arm, server, patience_s, after_statement), gauges=gauges)
+            verify(self.operations[arm], server.target, patience_s)
         self.end(arm)
         return window
 
@@ -114,19 +125,21 @@ class Repetitions:
             catalog.checkpoint(connection)
         return {**gauges, "data_bytes": float(self.servers.counters(arm).database_bytes())}
 
-    def _timed(self, arm: int, server: ArmServer, patience_s: float) -> Window:
+    def _timed(
+        self, arm: int, server: ArmServer, patience_s: float, after_statement: Callable[[Connection], None]
+    ) -> Window:
         operation, counters = self.operations[arm], self.servers.counters(arm)
         environment = OperationEnvironment(
             client=self._client,
             scratch=self._scratch,
             patience_s=patience_s,
             say=lambda line: self._progress.doing(f"{server.arm.label}: {line}"),
+            after_statement=after_statement,
         )
         before = read_before(server, counters)
         with LostTime(server.postmaster_pid) as time:
             done = run_operation(operation, server.target, environment, server.data_directory)
         after = read_after(server, counters)
-        verify(operation, server.target, patience_s)
         seconds = sum(done.steps.values())
         counted = {
             **done.counters,
@@ -149,42 +162,26 @@ class Repetitions:
 
 
 class OperationTrialRunner:
-    """The trial runner of operations.
+    """The trial runner of operations: each arm is copied, started, timed and stopped before the next.
 
-    All servers start on their copies first, then the operations run one right after the other: the speed of a shared
-    host changes within the seconds that a copy and a start take. Without room for all copies, each arm starts when its
-    turn comes.
+    To start all servers of a block first, and to time their operations right after each other, makes the ratios far
+    less precise (docs/adr/0018-operations.md).
     """
 
     def __init__(self, repetitions: Repetitions, patience_s: float) -> None:
         self._repetitions = repetitions
         self._patience_s = patience_s
-        self._started: list[int] = []
-        self._due: list[int] = []
-        """Started arms whose operation has not run yet."""
         self._windows: dict[int, Window] = {}
 
     def start(self, arm: int) -> None:
-        """Start a server on a fresh copy, if there is room for the copies of all arms."""
-        if self._repetitions.servers.fit_together:
-            self._repetitions.prepare(arm)
-            self._started.append(arm)
-            self._due.append(arm)
+        """Do nothing: the server starts when the turn of its arm comes."""
 
     def warm_up(self, arm: int, seed: int) -> Mapping[str, float]:  # noqa: ARG002 - the protocol has it
         """Do nothing: an operation runs once."""
         return {}
 
     def measure(self, arm: int, seed: int, name: str) -> None:  # noqa: ARG002 - the same
-        """Run the operation once; for a repetition, start all servers again first."""
-        if not self._due:
-            self._due = list(self._started)
-            for other in self._due:
-                # An arm that fails here fails again when its own turn comes.
-                with suppress(TrialFailedError):
-                    self._repetitions.prepare(other)
-        if arm in self._due:
-            self._due.remove(arm)
+        """Run the operation once."""
         self._windows[arm] = self._repetitions.run(arm, self._patience_s)
 
     def collect(self, arm: int) -> Sequence[Window]:
@@ -201,8 +198,6 @@ class OperationTrialRunner:
 
     def stop_all(self) -> None:
         """Stop every running server and remove its copy."""
-        self._started.clear()
-        self._due.clear()
         self._repetitions.end_all()
 
 
@@ -218,10 +213,7 @@ class OperationRunner:
     def try_out(self) -> FirstRun:
         """Run the operation once on every arm, one after the other."""
         settings: list[Settings] = []
-        windows = [
-            self._first(arm, server, lambda started: settings.append(session_settings(started)))
-            for arm, server in enumerate(self._repetitions.servers.servers)
-        ]
+        windows = [self._first(arm, server, settings) for arm, server in enumerate(self._repetitions.servers.servers)]
         slowest_s = max(window.seconds for window in windows)
         return FirstRun(
             design=fit_operation(self._design, slowest_s=slowest_s),
@@ -234,7 +226,26 @@ class OperationRunner:
         """Return the trial runner, with one repetition in each block."""
         return OperationTrialRunner(self._repetitions, preparation.patience_s)
 
-    def _first(self, arm: int, server: ArmServer, before: Callable[[ArmServer], None]) -> Window:
+    def _first(self, arm: int, server: ArmServer, settings: list[Settings]) -> Window:
+        """Run the operation for the first time, and check the settings during its statements.
+
+        settings: those of a new session of each arm; this arm's are appended.
+        """
         operation = self._repetitions.operations[arm]
+        told: dict[str, list[str]] = {}
+
+        def ask(connection: Connection) -> None:
+            for setting in server.arm.settings:
+                if setting.name.lower() == _SET_BY_PGVERSUS:
+                    continue
+                told.setdefault(setting.name, []).append(catalog.current_setting(connection, setting.name))
+
         with failures_of_first_run(server.arm.label, operation, self._patience_s, _FIX_OPERATION):
-            return self._repetitions.run(arm, self._patience_s, before=before)
+            window = self._repetitions.run(
+                arm,
+                self._patience_s,
+                before=lambda started: settings.append(session_settings(started)),
+                after_statement=ask,
+            )
+        check_told_settings(server.arm, settings[arm], told, operation.name)
+        return window

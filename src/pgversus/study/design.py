@@ -256,12 +256,12 @@ def _check_metric(metric: Metric, *, is_open_loop: bool, is_operation: bool) -> 
 
 
 def _check_windows(choices: DesignChoices) -> None:
-    """Raise StudyError for window options, because an operation runs once, however long it takes."""
+    """Raise StudyError for window options, because an operation runs as a whole, however long it takes."""
     flags = {"--window": choices.window, "--windows": choices.rounds, "--warmup": choices.warm_up_s}
     given = [flag for flag, value in flags.items() if value is not None]
     if given:
         raise StudyError(
-            "an operation runs once per block, on a fresh copy of the data: it has neither windows nor a warm-up",
+            "an operation runs as a whole, on a fresh copy of the data: it has neither windows nor a warm-up",
             slug="study-windows-of-operation",
             where=", ".join(given),
             found="an operation",

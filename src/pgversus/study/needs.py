@@ -18,8 +18,7 @@ from pgversus.study.study import Context, Study
 from pgversus.study.windows import FirstLoad, between_s, fit_windows
 
 CHEAP_COPY_BYTES = 1024**3
-"""Copies for read-only loads are kept to the end if they are larger than this; of the others, see KEPT_COPIES_BYTES.
-The arms of an operation have their copies at the same time only if these are smaller than this."""
+"""Copies for read-only loads are kept to the end if they are larger than this; of the others, see KEPT_COPIES_BYTES."""
 KEPT_COPIES_BYTES = 1024**3
 """Total size of the smaller copies that are kept while other servers are used: making one takes half a second."""
 _EMPTY_CLUSTER_BYTES = 45e6
@@ -56,8 +55,8 @@ def disk_bytes(contexts: Sequence[Context]) -> float:
 def _copies_bytes(contexts: Sequence[Context]) -> float:
     """Return the peak size of copies in bytes if every load is read-only, which is not known beforehand.
 
-    Copies that are kept to the end all exist at once, shared by contexts on the same servers. Operations need the
-    copies of all arms at once if each is small, and otherwise one copy at a time.
+    Copies that are kept to the end all exist at once, shared by contexts on the same servers. Operations need one copy
+    at a time.
     """
     loads = [one for one in contexts if not one.comparison.workload.runs_once]
     sets = dict.fromkeys(
@@ -76,17 +75,9 @@ def _copies_bytes(contexts: Sequence[Context]) -> float:
 
 
 def _operation_bytes(contexts: Sequence[Context]) -> float:
-    """Return the peak size of the copies used by one operation, in bytes; 0 without operations."""
+    """Return the peak size of the copy of one arm of an operation, in bytes; 0 without operations."""
     operations = [context.comparison.arms for context in contexts if context.comparison.workload.runs_once]
-    return max((_copies_of_operation([arm.dataset for arm in arms]) + _WAL_BYTES for arms in operations), default=0.0)
-
-
-def _copies_of_operation(datasets: Sequence[Dataset]) -> float:
-    """Return the size of the copies that exist at once; they grow one after another."""
-    sizes = [_data_bytes(dataset) for dataset in datasets]
-    # Without the preparation, which might not double the data.
-    are_small = all(_data_bytes(dataset.loaded) <= CHEAP_COPY_BYTES for dataset in datasets)
-    return sum(sizes) if are_small else max(sizes)
+    return max((_data_bytes(arm.dataset) + _WAL_BYTES for arms in operations for arm in arms), default=0.0)
 
 
 def _data_bytes(dataset: Dataset) -> float:
@@ -146,6 +137,8 @@ class Needs:
     """Peak disk usage, without data from setup files."""
     parts: int
     """Number of parts, measured one after another to limit disk usage."""
+    largest: str
+    """Label of a context with the data that need the most space; empty if all contexts have the same data."""
     setup_files: int
     """Datasets that come from setup files or a dump, whose size is not known beforehand."""
     least_trials: int
@@ -162,12 +155,15 @@ def needs_of(study: Study) -> Needs:
     """Estimate the needs of a study."""
     ours = snapshots_of(study.contexts)
     parts = parts_of(study.contexts)
+    largest = max(parts, key=disk_bytes, default=[])
+    datasets = len({tuple(arm.dataset.loaded for arm in one.comparison.arms) for one in study.contexts})
     blocks = [(one.comparison, one.comparison.design.stopping_rule.first_look) for one in study.contexts]
     is_fixed = all(comparison.design.stopping_rule.looks_once for comparison, _ in blocks)
     return Needs(
         snapshots=len(ours),
         disk_bytes=max(map(disk_bytes, parts), default=0.0),
         parts=len(parts),
+        largest=max(largest, key=lambda one: disk_bytes([one])).label if largest and datasets > 1 else "",
         setup_files=len({dataset.loaded for _, dataset, _ in ours if dataset.setup_files or dataset.restore}),
         least_trials=sum(len(comparison.arms) * count for comparison, count in blocks),
         preparation_s=sum(_LOAD_S + _LOAD_S_PER_SCALE * (dataset.pgbench_scale or 0) for _, dataset, _ in ours)

@@ -220,7 +220,7 @@ Workload = PgbenchWorkload | Operation
 Both have these attributes, so that little code depends on the kind of workload:
 
 - `main_metric`: its usual metric: tps, or the time of an operation.
-- `runs_once`: whether a block runs it once, on a fresh copy of the data, instead of in windows.
+- `runs_once`: whether it runs once on a fresh copy of the data, instead of in windows.
 - `runs_pgbench`: whether pgbench sends its statements, so that the version of pgbench matters.
 - `has_plans`: whether its statements have plans that are captured and compared.
 - `scripts`, `variables`, `rate`, `scale`, `rewrite`: attributes of a load, empty for an operation.

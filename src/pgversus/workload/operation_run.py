@@ -180,6 +180,8 @@ class OperationEnvironment:
     """A step that takes longer is considered hung and terminated."""
     say: Callable[[str], None]
     """Receives progress lines of long statements."""
+    after_statement: Callable[[Connection], None] = lambda _: None
+    """Called in the session of the operation after each of its statements, outside the timed intervals."""
 
 
 def run_operation(
@@ -202,6 +204,7 @@ def run_operation(
             with _prefixing_failures(step), Watch(target, pid, environment.say):
                 if step.sql is not None:
                     seconds[step.name] = _seconds_of_statement(connection, step.sql, environment.patience_s)
+                    environment.after_statement(connection)
                 else:
                     seconds[step.name], finished = _run_program(step, target, environment, data_directory)
                     said.append(f"{finished.stdout}{finished.stderr}".strip())

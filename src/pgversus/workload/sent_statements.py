@@ -73,14 +73,14 @@ def parameters_of(template: str, text: str) -> tuple[str, ...] | None:
     return (*values, text[position:end]) if is_whole else None
 
 
-def in_one_transaction(script: str, *, last: str = "") -> str:
+def in_one_transaction(script: str) -> str:
     """Return the script as one transaction that is rolled back, without its own transaction commands.
 
-    Pauses are removed. So are pipelines, because pgbench does not fill in variables there. last: statements to append.
+    Pauses are removed. So are pipelines, because pgbench does not fill in variables there.
     """
     kept = [text for text in _parts(script) if not (_is_of_transaction(text) or _LEFT_OUT.match(text))]
     end = "\n;" if kept and _is_open(kept[-1]) else "\n"
-    return "".join(["BEGIN;\n", *kept, end, last, "ROLLBACK;\n"])
+    return "".join(["BEGIN;\n", *kept, end, "ROLLBACK;\n"])
 
 
 def _parts(script: str) -> Iterator[str]:
@@ -157,30 +157,49 @@ def _statement(script: Script, number: int, text: str, template: str | None) -> 
     return Statement(script=script.name, number=number, text=text, template=template, parameters=parameters)
 
 
+_END = re.compile(r"(?:;|\\[ag]set[^\n]*)\Z")
 _SETTING_LINE = re.compile(r'^[^:\n]+:  pgversus setting (\S+) = (".*")$', re.MULTILINE)
 # The server's word for WARNING depends on its language. The value is JSON without line breaks.
 
 
-def settings_after(
+def settings_during(
     script: Script, workload: PgbenchWorkload, client: Client, target: Target, scratch: Path, names: Sequence[str]
-) -> dict[str, str]:
-    """Return the values of these settings at the end of a script, in the session that ran it.
+) -> dict[str, list[str]]:
+    """Return the values of these settings after each statement of a script, in the session that runs it.
 
-    Its changes are rolled back. WorkloadError if pgbench fails.
+    Its changes are rolled back, unless it cannot run inside a transaction. WorkloadError if pgbench fails.
     """
-    file = _written(script, client, scratch, last="".join(map(_question, names)))
-    output = _recorded(script, workload, client, target, file, QueryMode.SIMPLE)
+    asking = with_questions(_text(script, client), "".join(map(_question, names)))
+    try:
+        file = _written_for(client, scratch, in_one_transaction(asking))
+        output = _recorded(script, workload, client, target, file, QueryMode.SIMPLE)
+    except WorkloadError:
+        file = _written_for(client, scratch, asking)
+        output = _recorded(script, workload, client, target, file, QueryMode.SIMPLE)
     return told_settings(output)
 
 
-def told_settings(stderr: str) -> dict[str, str]:
-    """Return the values of settings from the warnings that the questions raise; for each name, the last value."""
-    found = {}
+def told_settings(stderr: str) -> dict[str, list[str]]:
+    """Return the values of settings from the warnings that the questions raise, by name, in order."""
+    found: dict[str, list[str]] = {}
     for match in _SETTING_LINE.finditer(stderr):
         # A script may raise such a warning itself.
         with suppress(ValueError):
-            found[match[1]] = json.loads(match[2])
+            found.setdefault(match[1], []).append(json.loads(match[2]))
     return found
+
+
+def with_questions(script: str, questions: str) -> str:
+    """Return the script with these statements after each of its own."""
+    asking = []
+    for part in _parts(script):
+        if _END.search(part):
+            asking += [part, "\n", questions]
+        elif _is_open(part):
+            asking += [part, "\n;\n", questions]
+        else:
+            asking.append(part)
+    return "".join(asking)
 
 
 def _question(name: str) -> str:
@@ -191,12 +210,16 @@ def _question(name: str) -> str:
     )
 
 
-def _written(script: Script, client: Client, scratch: Path, *, last: str = "") -> Path:
+def _written(script: Script, client: Client, scratch: Path) -> Path:
     """Write the script as one transaction to a file that only pgbench's user can read, and return its path."""
+    return _written_for(client, scratch, in_one_transaction(_text(script, client)))
+
+
+def _written_for(client: Client, scratch: Path, text: str) -> Path:
     make_directory(scratch, PRIVATE_DIRECTORY)
     client.user.grant_access(scratch)
     file = scratch / "sent.sql"
-    write_for(client.user, file, in_one_transaction(_text(script, client), last=last).encode())
+    write_for(client.user, file, text.encode())
     return file
 
 

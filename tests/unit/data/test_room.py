@@ -34,6 +34,7 @@ def test_cached_snapshots_are_removed_for_a_study_only_when_it_runs(
         with pytest.raises(HostError) as caught:
             refuse(needs(5000), cache)
         assert (caught.value.slug, caught.value.found) == ("host-no-room", "2 kB free")
+        assert caught.value.to_do.endswith("leave out the largest data ([[exclude]]), such as scale=500")
     assert len(list(cache.snapshots.iterdir())) == 1
     assert said == []
 
@@ -42,6 +43,7 @@ def needs(disk_bytes: float) -> Needs:
     return Needs(
         snapshots=1,
         parts=1,
+        largest="scale=500" if disk_bytes > 3000 else "",
         disk_bytes=disk_bytes,
         setup_files=0,
         least_trials=1,

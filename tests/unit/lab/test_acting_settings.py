@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from pgversus.errors import WorkloadError
-from pgversus.lab.acting_settings import check_settings_in_sessions
+from pgversus.lab.acting_settings import check_compared_settings_act, check_settings_in_sessions, check_told_settings
 from pgversus.postgres.catalog import SettingValue
 from pgversus.postgres.settings_check import SettingAnswer
 from pgversus.study.servers import ServerName
@@ -47,3 +47,68 @@ def test_a_value_that_was_set_again_in_a_different_notation_is_not_overridden(
     with pytest.raises(WorkloadError) as caught:
         check_settings_in_sessions(of, sessions, ask)
     assert caught.value.slug == "workload-setting-overridden"
+
+
+def shown(**values: str) -> dict[str, SettingValue]:
+    return {name: SettingValue(value=value, source="default", context="user") for name, value in values.items()}
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "session", "have_jit", "is_refused"),
+    [
+        ("jit", ("off", "on"), shown(jit="on"), False, True),
+        ("jit_above_cost", ("0", "1"), shown(), False, True),
+        ("jit", ("off", "on"), shown(jit="on"), True, False),
+        ("jit", ("on", "on"), shown(jit="on"), False, False),
+        # Without huge pages on the other arm, "off" is what it has anyway.
+        ("huge_pages", ("off", "try"), shown(huge_pages_status="off"), True, True),
+        ("huge_pages", ("off", "try"), shown(huge_pages="try"), True, False),
+        ("auto_explain.log_analyze", ("off", "on"), shown(), True, True),
+        ("auto_explain.log_analyze", ("off", "on"), {"auto_explain.log_analyze": shown(a="on")["a"]}, True, False),
+        ("my.rounds", ("1", "2"), shown(), True, False),
+    ],
+)
+def test_a_compared_setting_that_cannot_act_is_refused(
+    name: str, values: tuple[str, str], session: dict[str, SettingValue], *, have_jit: bool, is_refused: bool
+) -> None:
+    arms = comparison().arms
+    arms = tuple(
+        replace(arm, settings=(Setting(name=name, value=value),)) for arm, value in zip(arms, values, strict=True)
+    )
+    if not is_refused:
+        check_compared_settings_act(arms, [session] * 2, [have_jit] * 2)
+        return
+    with pytest.raises(WorkloadError) as caught:
+        check_compared_settings_act(arms, [session] * 2, [have_jit] * 2)
+    assert caught.value.slug == "workload-setting-without-effect"
+
+
+@pytest.mark.parametrize(
+    ("name", "told", "is_refused"),
+    [
+        ("work_mem", ["4MB", "4MB"], False),
+        ("work_mem", ["8MB", "4MB"], True),
+        ("my.rounds", ["4096kB"], False),
+        ("my.rounds", ["4096KB"], False),
+        ("my.rounds", ["5"], True),
+    ],
+)
+def test_a_setting_that_changes_for_some_statements_is_overridden(
+    name: str, told: list[str], *, is_refused: bool
+) -> None:
+    arm = replace(comparison().arms[0], settings=(Setting(name=name, value="4096kB"),))
+    if not is_refused:
+        check_told_settings(arm, shown(work_mem="4MB"), {name: told}, "load.sql")
+        return
+    with pytest.raises(WorkloadError) as caught:
+        check_told_settings(arm, shown(work_mem="4MB"), {name: told}, "load.sql")
+    assert caught.value.slug == "workload-setting-overridden"
+
+
+def test_a_setting_that_acts_on_one_arm_is_compared() -> None:
+    plain, other = comparison().arms
+    tracking = replace(other, settings=(Setting(name="pg_stat_statements.track", value="all"),))
+    sessions = [shown(), {"pg_stat_statements.track": shown(a="all")["a"]}]
+    check_compared_settings_act([plain, tracking], sessions, [False, False])
+    jit = replace(other, settings=(Setting(name="jit", value="off"),))
+    check_compared_settings_act([plain, jit], [shown(), shown(jit="off")], [False, True])

@@ -1,7 +1,7 @@
 """The order of copies, starts and operations, with fakes instead of servers."""
 
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
@@ -12,78 +12,33 @@ from pgversus.study.design import Design
 from pgversus.study.workload import Operation
 
 
-class Pretended:
-    """Repetitions that record what is done."""
+def test_each_arm_runs_on_its_own_and_a_repetition_replaces_its_window() -> None:
+    journal: list[str] = []
+    windows = iter(range(4))
 
-    def __init__(self, *, fit_together: bool, failing: int | None = None) -> None:
-        self.servers = SimpleNamespace(fit_together=fit_together)
-        self.journal: list[str] = []
-        self.failing = failing
-        self._ready: set[int] = set()
+    def run(arm: int, _patience_s: float) -> int:
+        journal.append(f"run {arm}")
+        return next(windows)
 
-    def prepare(self, arm: int) -> None:
-        if arm in self._ready:
-            return
-        self.journal.append(f"start {arm}")
-        if arm == self.failing:
-            raise TrialFailedError("no")
-        self._ready.add(arm)
-
-    def run(self, arm: int, _patience_s: float) -> Any:
-        self.prepare(arm)
-        self.journal.append(f"run {arm}")
-        self._ready.remove(arm)
-
-    def end_all(self) -> None:
-        self.journal.append("end")
-
-
-def runner(pretended: Pretended) -> OperationTrialRunner:
-    return OperationTrialRunner(cast("Repetitions", pretended), 60.0)
-
-
-def one_block(trial_runner: OperationTrialRunner, *orders: tuple[int, ...]) -> None:
-    """Run a block; further orders are repetitions."""
-    for arm in orders[0]:
+    pretended = SimpleNamespace(run=run, end_all=lambda: journal.append("end"))
+    trial_runner = OperationTrialRunner(cast("Repetitions", pretended), 60.0)
+    for arm in (1, 0):
         trial_runner.start(arm)
-    for order in orders:
-        for arm in order:
+    assert journal == []
+    for _ in range(2):
+        for arm in (1, 0):
             trial_runner.measure(arm, 1, "")
-        for arm in order:
-            trial_runner.collect(arm)
+        found = [*trial_runner.collect(1), *trial_runner.collect(0)]
     trial_runner.stop_all()
-
-
-def test_all_servers_start_before_the_first_operation_even_for_a_repetition() -> None:
-    pretended = Pretended(fit_together=True)
-    one_block(runner(pretended), (1, 0), (1, 0))
-    assert pretended.journal == [*["start 1", "start 0", "run 1", "run 0"] * 2, "end"]
-
-
-def test_without_room_for_all_copies_each_server_starts_when_its_turn_comes() -> None:
-    pretended = Pretended(fit_together=False)
-    one_block(runner(pretended), (1, 0))
-    assert pretended.journal == ["start 1", "run 1", "start 0", "run 0", "end"]
-
-
-def test_a_server_that_fails_to_start_for_a_repetition_fails_in_its_own_turn() -> None:
-    pretended = Pretended(fit_together=True)
-    trial_runner = runner(pretended)
-    for arm in (1, 0):
-        trial_runner.start(arm)
-    for arm in (1, 0):
-        trial_runner.measure(arm, 1, "")
-    pretended.failing = 0
-    trial_runner.measure(1, 1, "")
-    with pytest.raises(TrialFailedError):
-        trial_runner.measure(0, 1, "")
+    assert journal == [*["run 1", "run 0"] * 2, "end"]
+    assert list(map(str, found)) == ["2", "3"]
 
 
 def test_an_operation_on_missing_tables_of_pgbench_is_advised_to_create_them() -> None:
     def run(*_arguments: object, **_options: object) -> None:
         raise TrialFailedError('ERROR:  relation "pgbench_accounts" does not exist')
 
-    servers = SimpleNamespace(servers=[SimpleNamespace(arm=SimpleNamespace(label="17.8"))])
+    servers = SimpleNamespace(servers=[SimpleNamespace(arm=SimpleNamespace(label="17.8", settings=()))])
     operations = [Operation(name="vacuum", steps=())]
     repetitions = cast("Repetitions", SimpleNamespace(run=run, servers=servers, operations=operations))
     first = OperationRunner(repetitions, Design(), patience_s=60.0)

@@ -10,6 +10,7 @@ from pgversus.workload.sent_statements import (
     sent_statements,
     shown_script,
     told_settings,
+    with_questions,
 )
 from tests.bounded import processor_time
 
@@ -163,7 +164,20 @@ def test_a_setting_after_a_script_has_its_whole_value(warning: str, shown: str, 
         f'{warning}:  pgversus setting work_mem = "8MB"',
         "pgbench: client 0 receiving",
     ]
-    assert told_settings("\n".join(lines)) == {"archive_command": value, "work_mem": "8MB"}
+    assert told_settings("\n".join(lines)) == {"archive_command": [value], "work_mem": ["8MB"]}
+
+
+@pytest.mark.parametrize(
+    ("script", "asking"),
+    [
+        ("SELECT 1;", "SELECT 1;\n?\n"),
+        ("SET a = ';'; -- why ; not\nSELECT 2", "SET a = ';';\n?\n -- why ; not\nSELECT 2\n;\n?\n"),
+        ("\\set a 1\nSELECT :a AS b \\gset\n", "\\set a 1\nSELECT :a AS b \\gset\n?\n\n"),
+        ("-- nothing\n", "-- nothing\n"),
+    ],
+)
+def test_every_statement_is_followed_by_the_questions(script: str, asking: str) -> None:
+    assert with_questions(script, "?\n") == asking
 
 
 @pytest.mark.parametrize(

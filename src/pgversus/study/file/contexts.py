@@ -103,7 +103,7 @@ def _of_operations(choices: DesignChoices, problems: Problems) -> Design | None:
             problems.add(
                 ("design", key),
                 StudyError(
-                    "an operation runs once per block, on a fresh copy: it has neither windows nor a warm-up",
+                    "an operation runs as a whole, on a fresh copy: it has neither windows nor a warm-up",
                     slug="study-windows-of-operation",
                     found=key,
                     expected="no window options if a workload is an operation",
