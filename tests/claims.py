@@ -137,7 +137,8 @@ def _gives_order(plan: Plan, place: int, scan: PlanNode, sort: PlanNode, keys: t
             consumer = above
             break
     if consumer is not None and (groups := consumer.keys.get("Group Key")):
-        return {key.rpartition(".")[2] for key in groups} == set(keys[: len(groups)])
+        sorted_by = {key.split()[0].rpartition(".")[2] for key in sort.keys["Sort Key"]}
+        return {key.rpartition(".")[2] for key in groups} == set(keys[: len(groups)]) == sorted_by
     wanted = [key.rpartition(".")[2] for key in sort.keys["Sort Key"]]
     return list(keys[: len(wanted)]) == wanted and scan.detail != "Backward"
 
@@ -155,8 +156,9 @@ def _new(plans: _Plans, change: Change, _: _Keys) -> bool:
 
 
 def _not_read(plans: _Plans, change: Change, _: _Keys) -> bool:
-    relation = plans[0].nodes[_place(change, 0)].relation
-    return relation is not None and relation not in {node.relation for node in plans[1].nodes}
+    node = plans[0].nodes[_place(change, 0)]
+    is_gone = node.relation is not None and node.relation not in {other.relation for other in plans[1].nodes}
+    return is_gone and node.measured.loops != 0
 
 
 def _read(plans: _Plans, change: Change, _: _Keys) -> bool:
@@ -262,6 +264,17 @@ def _memory(plans: _Plans, change: Change, _: _Keys) -> bool:
     return was.op == now.op and (was.measured.memory_bytes, now.measured.memory_bytes) == (change.was, change.now)
 
 
+def _temp_blocks(plans: _Plans, change: Change, _: _Keys) -> bool:
+    was, now = _nodes(plans, change)
+    assert not any(_in_workers(plan, place or 0) for plan, place in zip(plans, change.places, strict=True))
+    # The numbers of a node include the nodes below.
+    amounts = (
+        (float(change.was or 0), was.measured.temp_blocks or 0),
+        (float(change.now or 0), now.measured.temp_blocks or 0),
+    )
+    return was.op == now.op and all(0 < own <= whole for own, whole in amounts)
+
+
 def _blocks(plans: _Plans, change: Change, _: _Keys) -> bool:
     assert plans[0].block_bytes == plans[1].block_bytes
     return tuple(plan.root.measured.blocks for plan in plans) == (change.was, change.now)
@@ -305,6 +318,7 @@ _TRUTHS: Mapping[ChangeKind, Callable[[_Plans, Change, _Keys], bool]] = {
     ChangeKind.ROWS_REMOVED: _removed_rows,
     ChangeKind.ESTIMATE: _estimate,
     ChangeKind.MEMORY: _memory,
+    ChangeKind.TEMP_BLOCKS: _temp_blocks,
     ChangeKind.BLOCKS: _blocks,
     ChangeKind.BYTES: _bytes,
     ChangeKind.JIT: _jit,

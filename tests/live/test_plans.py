@@ -183,7 +183,8 @@ def test_statistics_that_differ_by_sampling_are_reported_and_full_statistics_do_
     arguments = (OLD, NEW, "--setup", "many.sql", "-f", "read.sql")
     unlike = plans(command_line, *arguments)["unlike_statistics"]
     # The smaller partition was read completely anyway.
-    assert unlike == [{"labels": [OLD, NEW], "tables": ["public.many", "public.part2"], "may_be_full": True}]
+    tables = ["public.many", "public.part2"]
+    assert unlike == [{"labels": [OLD, NEW], "tables": tables, "cause": "sample", "may_be_full": True}]
     assert plans(command_line, *arguments, "--full-statistics")["unlike_statistics"] == []
 
 

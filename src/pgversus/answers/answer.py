@@ -48,12 +48,23 @@ _SEVERITIES = {
             "client-bound",
             "rate-not-reached",
             "cache-not-cold",
+            "setting-never-acted",
             "drift",
             "memory-pressure",
         }
     ),
     Severity.CAUTION: frozenset(
-        {"disturbed-windows", "host-disturbed", "host-stolen", "disk-disturbed", "throttled", "few-transactions"}
+        {
+            "disturbed-windows",
+            "host-disturbed",
+            "host-stolen",
+            "disk-disturbed",
+            "throttled",
+            "few-transactions",
+            "other-plans-under-load",
+            "not-restarted",
+            "unequal-tables",
+        }
     ),
 }
 
@@ -109,6 +120,8 @@ class AttributionResult:
     """The attribution's own results folder; empty if not measured."""
     needs_check: bool = False
     """Whether one of its own caveats says that its numbers may be misleading."""
+    is_but_for_sorts: bool = False
+    """Whether the restored plans differ from the baseline's in sorts."""
 
 
 def _no_plans() -> None:

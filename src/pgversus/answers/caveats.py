@@ -172,6 +172,8 @@ def _unequal_indexes(comparison: Comparison, differences: Sequence[Difference]) 
     for arm in comparison.contenders:
         if parts := _parts(differences, "index", arm.index):
             yield between("unequal-indexes", comparison, arm, indexes=[name for name, _, _ in parts])
+        if parts := _parts(differences, "table", arm.index):
+            yield between("unequal-tables", comparison, arm, tables=[name for name, _, _ in parts])
 
 
 def _not_restarted(comparison: Comparison, facts: Sequence[ArmFacts], *, writes: bool) -> Iterator[Caveat]:

@@ -6,12 +6,15 @@ from pydantic import TypeAdapter, ValidationError
 
 from pgversus.answers.upgrade import Finding, StatementFinding
 from pgversus.errors import StudyError
+from pgversus.statements.statement import ValueClass
 from pgversus.text.validation import first_problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Statement:
     text: str
+    value_class: ValueClass | None = None
+    """None in older documents, and for values that were recorded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,12 +44,15 @@ class KnownFindings:
         """document: of an upgrade check, in JSON; StudyError for anything else. where: its path, for messages."""
         upgrades = _read(document, where).upgrades
         self._found = {
-            (one.target, found.statement.text, found.finding) for one in upgrades for found in one.statements
+            (one.target, found.statement.text, found.statement.value_class, found.finding)
+            for one in upgrades
+            for found in one.statements
         }
 
     def has(self, target: str, found: StatementFinding) -> bool:
         """Return whether a statement has the same finding on a target of the same name."""
-        return (target, found.statement.text, found.finding) in self._found
+        statement = found.statement
+        return (target, statement.text, statement.value_class, found.finding) in self._found
 
 
 def _read(text: str, where: str) -> _UpgradeDocument:

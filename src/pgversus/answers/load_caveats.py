@@ -11,6 +11,7 @@ scheduled start.
 
 import itertools
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -117,6 +118,9 @@ _TREND = 0.05
 _TREND_T = 3.5
 _FEWEST_FOR_TREND = 4
 _CORRELATION, _FEWEST_FOR_CORRELATION = 0.5, 12
+_CHECKPOINTS = ("checkpoints_timed", "checkpoints_requested")
+_OF_CHECKPOINTS = re.compile(r"checkpoint_(?!warning)|max_wal_size")
+_OF_AUTOVACUUM = re.compile(r"autovacuum")
 _FEW_TRANSACTIONS = 3
 """For each client and window: below this, the end of the last transaction is a large part of the window."""
 
@@ -145,10 +149,9 @@ def load_caveats(
             yield from _not_steady(comparison, one.arm, one.trials)
             yield from _few_transactions(comparison, one.arm, one.trials)
     yield from pressure_caveats(measured)
-    yield from _one_sided(
-        "checkpoint-on-one-side", comparison, measured, ("checkpoints_timed", "checkpoints_requested")
-    )
+    yield from _one_sided("checkpoint-on-one-side", comparison, measured, _CHECKPOINTS)
     yield from _one_sided("autovacuum-on-one-side", comparison, measured, MAINTENANCE)
+    yield from _never_acted(comparison, measured)
     yield from _drift(comparison, samples)
     if shows_percentiles and not comparison.workload.runs_once:
         yield from _few_for_percentile(measured)
@@ -207,7 +210,7 @@ def _not_cold(comparison: Comparison, one: ArmMeasurement) -> Iterator[Caveat]:
 
 def _not_steady(comparison: Comparison, arm: Arm, trials: Sequence[Trial]) -> Iterator[Caveat]:
     trends = [trial.trend for trial in trials if trial.trend is not None]
-    if comparison.cache is CacheState.COLD or len(trends) < _FEWEST_FOR_TREND:
+    if arm.workload.runs_once or comparison.cache is CacheState.COLD or len(trends) < _FEWEST_FOR_TREND:
         return
     mean = math.fsum(trends) / len(trends)
     error = math.sqrt(math.fsum((t - mean) ** 2 for t in trends) / (len(trends) - 1) / len(trends))
@@ -240,6 +243,17 @@ def _one_sided(
     for one, count in zip(measured, counts, strict=True):
         if (count > 0) != (counts[BASELINE] > 0):
             yield between(slug, comparison, one.arm, baseline_count=counts[BASELINE], contender_count=count)
+
+
+def _never_acted(comparison: Comparison, measured: Sequence[ArmMeasurement]) -> Iterator[Caveat]:
+    """Yield a caveat for compared settings of background work that did not happen on any arm while it was measured."""
+    names = sorted(name.lower() for name in comparison.factors)
+    for of_event, events in ((_OF_CHECKPOINTS, _CHECKPOINTS), (_OF_AUTOVACUUM, MAINTENANCE)):
+        compared = [name for name in names if of_event.match(name)]
+        # Other factors may act.
+        is_all = bool(compared) and len(compared) == len(names)
+        if is_all and all(one.trials and _sum(one, events) == 0 for one in measured):
+            yield Caveat(slug="setting-never-acted", values={"names": compared})
 
 
 def _sum(one: ArmMeasurement, names: Sequence[str]) -> float | None:

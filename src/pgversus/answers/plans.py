@@ -68,12 +68,24 @@ class ComparedPlans:
     """Number of parameters, if it is prepared."""
 
 
+class StatisticsCause(StrEnum):
+    """Why the statistics of equal tables differ."""
+
+    SAMPLE = "sample"
+    """ANALYZE has drawn other samples."""
+    TARGET = "target"
+    """The arms have different statistics targets."""
+    UNKNOWN = "unknown"
+    """An external server: also because it was not analyzed, or has other extended statistics."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnlikeStatistics:
-    """Tables whose statistics differ between two arms, because of sampling or a different statistics target."""
+    """Tables whose statistics differ between two arms."""
 
     labels: tuple[str, str]
     tables: tuple[str, ...]
+    cause: StatisticsCause = StatisticsCause.SAMPLE
     may_be_full: bool = False
     """Whether complete statistics, which are equal on equal data, were not requested but can be."""
 
@@ -196,8 +208,24 @@ def _unlike_statistics(arms: Sequence[Arm], captured: Sequence[Captured]) -> Ite
         tables = [name for name in base.keys() & one.statistics.keys() if base[name] != one.statistics[name]]
         # Statistics that were removed do not differ by chance.
         if tables and arm.dataset.statistics is Statistics.ALL:
-            labels = arms[0].label, arm.label
-            yield UnlikeStatistics(labels=labels, tables=tuple(sorted(tables)), may_be_full=may_be_full)
+            cause = _cause(arms[0], arm)
+            yield UnlikeStatistics(
+                labels=(arms[0].label, arm.label),
+                tables=tuple(sorted(tables)),
+                cause=cause,
+                may_be_full=may_be_full and cause is StatisticsCause.SAMPLE,
+            )
+
+
+def _cause(one: Arm, other: Arm) -> StatisticsCause:
+    targets = [
+        [setting.value for setting in arm.settings if setting.name.lower() == "default_statistics_target"]
+        for arm in (one, other)
+    ]
+    if targets[0] != targets[1]:
+        return StatisticsCause.TARGET
+    is_external = isinstance(one.server, RunningServer) or isinstance(other.server, RunningServer)
+    return StatisticsCause.UNKNOWN if is_external else StatisticsCause.SAMPLE
 
 
 def _is_read(table: str, read: AbstractSet[tuple[str, str | None]]) -> bool:

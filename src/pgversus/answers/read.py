@@ -26,7 +26,7 @@ from pgversus.store.folder import (
     unreadable,
 )
 from pgversus.store.reading import StoredContext, StoredStudy, read_results
-from pgversus.study.counterfactual import ARMS, CONTENDER_AGAIN, OLD_PLANS, PlanRestoration
+from pgversus.study.counterfactual import ARMS, BASELINE_AGAIN, CONTENDER_AGAIN, OLD_PLANS, PlanRestoration
 from pgversus.study.design import StopReason
 from pgversus.study.study import Context, Invocation, StudyKind, StudyMetadata
 
@@ -254,4 +254,11 @@ def _read_attributed(folder: Path) -> AttributionResult:
         stopped=answer.stopped,
         results=str(folder),
         needs_check=any(answer.needs_check(result) for result in answer.analysis.results),
+        is_but_for_sorts=_differs_in_plans(answer, arms[BASELINE_AGAIN].label),
     )
+
+
+def _differs_in_plans(attribution_answer: Answer, baseline: str) -> bool:
+    """Return whether the restored plans are not those of the baseline; only sorts are allowed to differ."""
+    plans = attribution_answer.plans()
+    return plans is not None and not all(one.difference.is_same_plan for one in plans.of(baseline))

@@ -15,6 +15,8 @@ class PlanStep:
 
     statement: StatementName
     difference: PlanDifference
+    since: str
+    """Label of the last arm before this one on which the statement has a plan."""
 
     @property
     def has_changed(self) -> bool:
@@ -29,11 +31,14 @@ def plan_steps(answer: Answer) -> list[list[PlanStep]]:
     for arm in answer.comparison.contenders:
         own = {} if plans is None else {one.statement: one for one in plans.of(arm.label)}
         found.append([_step(one, before.get(name)) for name, one in own.items()])
-        before = own
+        # A statement may fail on some versions.
+        before |= own
     return found
 
 
 def _step(now: ComparedPlans, before: ComparedPlans | None) -> PlanStep:
-    """Return the step to a plan. before: of the previous contender; None if that is the baseline."""
-    own = now.difference if before is None else difference(before.plans[1], now.plans[1], parameters=now.parameters)
-    return PlanStep(statement=now.statement, difference=own)
+    """Return the step to a plan. before: of an earlier contender; None if that is the baseline."""
+    if before is None:
+        return PlanStep(statement=now.statement, difference=now.difference, since=now.labels[0])
+    own = difference(before.plans[1], now.plans[1], parameters=now.parameters)
+    return PlanStep(statement=now.statement, difference=own, since=before.labels[1])

@@ -1,6 +1,7 @@
 """The answer of an upgrade check: the effect on each statement of an application, and on its whole load."""
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -91,6 +92,13 @@ class StatementFinding:
     failure: str = ""
     """Why it was not measured; empty if it was."""
 
+    def is_confirmed_slower(self, target: str) -> bool:
+        """Return whether its confirmation found it slower on the target with this label, whatever else was found."""
+        if self.confirmed is None:
+            return False
+        arms, results = self.confirmed.comparison.arms, self.confirmed.analysis.results
+        return any(one.verdict is Verdict.SLOWER and arms[one.contender].label == target for one in results)
+
     @property
     def has_changed_plan(self) -> bool:
         """Whether a plan is different, not only its execution."""
@@ -166,7 +174,7 @@ def upgrade_answers(answer: StudyAnswer) -> tuple[UpgradeAnswer, ...]:
             share = statement.seconds / total_s if total_s and not statement.is_planning else None
             number = statement.context
             if number in missing:
-                findings.append(_not_measured(statement, share, missing[number]))
+                findings.append(_not_measured(statement, share, missing[number], first.baseline.label))
             elif number is not None:
                 one = screened[number, target.index]
                 again = confirmed.get(one.answer.context.label)
@@ -246,7 +254,7 @@ def _measured(
         statement=statement,
         finding=finding,
         share=share,
-        log_ratio=_log_ratio(screened, confirmed, ratios),
+        log_ratio=None if finding in _WITHOUT_RATIO else _log_ratio(screened, confirmed, ratios),
         changed=changed,
         confirmed=confirmed,
         attributed=attributed,
@@ -263,11 +271,24 @@ def _finding(screened: _Screened, confirmed: Answer | None) -> Finding:
     if any(one.slug in (OTHER_ROWS, OTHER_ORDER) for one in answer.caveats_of(target)):
         return Finding.OTHER_ROWS
     if answer.analysis.result_of(target).verdict is Verdict.INVALID:
+        if any(one.arm == BASELINE for block in answer.blocks for one in block.failures):
+            # It fails on the source, so the target cannot be worse.
+            return Finding.NOT_MEASURED
         return Finding.FAILS if _has_error(answer, target) else Finding.NOT_MEASURED
     verdict = Verdict.UNDECIDED if confirmed is None else confirmed.analysis.result_of(target).verdict
     if verdict is Verdict.INVALID and confirmed is not None and _has_error(confirmed, target):
         return Finding.FAILS
+    if verdict is Verdict.UNDECIDED and confirmed is not None and _is_contradicted(screened, confirmed):
+        return Finding.NO_DIFFERENCE
     return _OF_VERDICT.get(verdict) or _of_screening(screened)
+
+
+def _is_contradicted(screened: _Screened, confirmed: Answer) -> bool:
+    """Return whether the confirmation found a difference of the other sign than the screening."""
+    again = confirmed.analysis.result_of(screened.target)
+    if again.log_ratio is None or again.interval == UNBOUNDED or screened.estimate is None:
+        return False
+    return (again.log_ratio.point > 0) is not (screened.estimate.point > 0)
 
 
 def _has_error(invalid: Answer, target: int) -> bool:
@@ -301,10 +322,17 @@ def _failures(target: int, *answers: Answer | None) -> Iterator[str]:
     yield from (one.message for block in blocks for one in block.failures if one.arm in (BASELINE, target))
 
 
-def _not_measured(statement: ApplicationStatement, share: float | None, missing: Unanswered) -> StatementFinding:
+_FIRST_RUN = r"the (?:load fails|first run of the load did not finish in time) on {} \("
+"""The beginning of the message of a failed first run, with the label of its arm (lab/failures.py)."""
+
+
+def _not_measured(
+    statement: ApplicationStatement, share: float | None, missing: Unanswered, source: str
+) -> StatementFinding:
+    failed_on_source = re.match(_FIRST_RUN.format(re.escape(source)), missing.failure or "") is not None
     return StatementFinding(
         statement=statement,
-        finding=Finding.FAILS if missing.failed else Finding.NOT_MEASURED,
+        finding=Finding.FAILS if missing.failed and not failed_on_source else Finding.NOT_MEASURED,
         share=share,
         failure=missing.failure or "",
     )

@@ -45,6 +45,8 @@ class ChangeKind(StrEnum):
     ROWS_REMOVED = "rows removed"
     ESTIMATE = "estimate"
     MEMORY = "memory"
+    TEMP_BLOCKS = "temporary blocks"
+    """The size of a spill of both."""
     BLOCKS = "blocks"
     BYTES = "bytes"
     """Blocks of different sizes, in bytes."""
@@ -82,6 +84,7 @@ _LEVELS = {
         ChangeKind.ROWS_REMOVED,
         ChangeKind.ESTIMATE,
         ChangeKind.MEMORY,
+        ChangeKind.TEMP_BLOCKS,
         ChangeKind.BLOCKS,
         ChangeKind.BYTES,
     ),
@@ -124,6 +127,20 @@ _OTHER_ESTIMATE = 2.0
 """The ratio of estimation errors from which a change is reported."""
 
 _Amounts = tuple[ChangeKind, float, float] | tuple[ChangeKind, str, str]
+
+
+def spill_sizes(one: ComparablePlan, other: ComparablePlan, matching: NodeMatching) -> Iterator[Change]:
+    """Yield changes in the size of the temporary files of nodes that spill in both plans."""
+    if one.plan.block_bytes != other.plan.block_bytes:
+        return
+    in_workers = one.plan.in_workers(), other.plan.in_workers()
+    for place, there in matching.pairs:
+        was, now = one.own[place].temp_blocks or 0.0, other.own[there].temp_blocks or 0.0
+        is_one_process = not (in_workers[0][place] or in_workers[1][there])
+        is_same_node = one.plan.nodes[place].op == other.plan.nodes[there].op
+        if is_one_process and is_same_node and min(was, now) > 0 and _is_much(was, now):
+            text = other.plan.nodes[there].text
+            yield Change(kind=ChangeKind.TEMP_BLOCKS, node=text, was=was, now=now, places=(place, there))
 
 
 def amount_changes(baseline: Plan, contender: Plan, matching: NodeMatching) -> Iterator[Change]:

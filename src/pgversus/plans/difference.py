@@ -13,6 +13,7 @@ from pgversus.plans.changes import (
     condition_changes,
     fact_changes,
     generic_changes,
+    spill_sizes,
 )
 from pgversus.plans.levels import (
     ComparablePlan,
@@ -22,6 +23,7 @@ from pgversus.plans.levels import (
     fingerprints,
     in_common_form,
     own_logic,
+    prints_tests,
 )
 from pgversus.plans.matching import NodeMatching, match
 from pgversus.plans.operators import operator_changes
@@ -68,6 +70,8 @@ class PlanDifference:
     """None if one of the plans was not executed."""
     contender: Plan
     """The contender's plan with the baseline's names of subplans and repeated reads, as in the changes."""
+    hides_tests: bool = False
+    """Whether only one of the plans prints the tests of subplans, which are then not compared."""
     pairs: tuple[tuple[int, int], ...] = ()
     """Positions of nodes in both plans, in the order of the baseline's plan."""
 
@@ -97,7 +101,7 @@ def difference(baseline: Plan, contender: Plan, *, parameters: int = 0) -> PlanD
         *condition_changes(baseline, contender, matching),
     ]
     facts = list(fact_changes(one, other, matching))
-    amounts = list(amount_changes(baseline, contender, matching))
+    amounts = [*spill_sizes(one, other, matching), *amount_changes(baseline, contender, matching)]
     if not is_same_shape:
         level = PlanLevel.OPERATORS
     elif one.logics != other.logics:
@@ -110,6 +114,7 @@ def difference(baseline: Plan, contender: Plan, *, parameters: int = 0) -> PlanD
         fingerprints=found,
         contender=renamed(given[1], names),
         time=_time(one, other, matching),
+        hides_tests=prints_tests(given[0]) != prints_tests(given[1]),
         pairs=matching.pairs,
     )
 
@@ -160,7 +165,7 @@ def _parts_of_runs(one: ComparablePlan, unchanged: set[int]) -> tuple[list[float
     parts: tuple[list[float], list[float], list[float]] = ([], [], [])
     runs = [(one.plan, one.own), *((run, own(run)) for run in one.plan.reruns)]
     for run, works in runs:
-        if len(works) != len(one.own):
+        if [(node.op, node.depth) for node in run.nodes] != [(node.op, node.depth) for node in one.plan.nodes]:
             # Planned differently this time.
             continue
         seconds = [work.time_s or 0.0 for work in works]
@@ -176,8 +181,11 @@ def _change(was: Sequence[float], now: Sequence[float]) -> TimeChange:
     if len(was) > 1 and len(now) > 1:
         from scipy.special import stdtrit  # noqa: PLC0415 - the import takes 0.3 s, which `--help` does not need
 
-        variance = statistics.variance(was) / len(was) + statistics.variance(now) / len(now)
-        error_s = float(stdtrit(len(was) + len(now) - 2, _UPPER)) * math.sqrt(variance)
+        # Welch and Satterthwaite: the spreads of the two arms may differ.
+        parts = [(statistics.variance(side) / len(side), len(side) - 1) for side in (was, now)]
+        variance = sum(part for part, _ in parts)
+        freedom = variance**2 / sum(part**2 / number for part, number in parts) if variance else 1.0
+        error_s = float(stdtrit(freedom, _UPPER)) * math.sqrt(variance)
     return TimeChange(seconds=statistics.fmean(now) - statistics.fmean(was), error_s=error_s)
 
 

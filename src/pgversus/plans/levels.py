@@ -82,7 +82,7 @@ def in_common_form(one: Plan, other: Plan) -> tuple[Plan, Plan]:
     These are tests of subplans (since 17), and schemas and names of tables (with VERBOSE).
     """
     plans = one, other
-    if not all(_prints_tests(plan) for plan in plans):
+    if not all(prints_tests(plan) for plan in plans):
         plans = _without_tests(one), _without_tests(other)
     if not all(_prints_schemas(plan) for plan in plans):
         if any(_prints_schemas(plan) for plan in plans):
@@ -125,7 +125,8 @@ def _operator(node: PlanNode) -> str:
     return _NEXT.join(map(str, parts))
 
 
-def _prints_tests(plan: Plan) -> bool:
+def prints_tests(plan: Plan) -> bool:
+    """Return whether a plan has the test of a subplan, which majors up to 16 do not print."""
     return any(_node_without_tests(node) is not node for node in plan.nodes)
 
 

@@ -10,6 +10,7 @@ from pgversus.plans.plan import MAIN, OperatorFamily, Plan, PlanNode
 
 _FOLLOWS_ITS_JOIN = "Hash"
 _HIDING = ("Foreign Scan", "Custom Scan")
+_CALLING = frozenset({"Function Scan", "ProjectSet"})
 _MOST_NAMES = 3
 
 
@@ -141,7 +142,7 @@ def _other_operators(baseline: Plan, contender: Plan, matching: NodeMatching) ->
 
 def _gone(baseline: Plan, contender: Plan, matching: NodeMatching, *, hashes: bool = False) -> Iterator[Change]:
     there = dict(matching.pairs)
-    still_read = _relations(contender)
+    still_read = _relations(contender, baseline)
     for place in matching.removed:
         node = baseline.nodes[place]
         index = None
@@ -150,7 +151,7 @@ def _gone(baseline: Plan, contender: Plan, matching: NodeMatching, *, hashes: bo
         if index is not None:
             kind = ChangeKind.ORDER_FROM_INDEX
         elif node.relation is not None and still_read is not None and node.relation not in still_read:
-            kind = ChangeKind.NOT_READ
+            kind = ChangeKind.NOT_READ if node.measured.loops != 0 else ChangeKind.REMOVED
         else:
             kind = ChangeKind.REMOVED
         if hashes or not _is_hash(node):
@@ -160,7 +161,7 @@ def _gone(baseline: Plan, contender: Plan, matching: NodeMatching, *, hashes: bo
 
 
 def _new(baseline: Plan, contender: Plan, matching: NodeMatching, *, hashes: bool = False) -> Iterator[Change]:
-    read_before = _relations(baseline)
+    read_before = _relations(baseline, contender)
     for place in matching.added:
         node = contender.nodes[place]
         if _is_hash(node) and not hashes:
@@ -170,9 +171,12 @@ def _new(baseline: Plan, contender: Plan, matching: NodeMatching, *, hashes: boo
         yield Change(kind=kind, node=_full(node), name=node.target, details=node.details, places=(None, place))
 
 
-def _relations(plan: Plan) -> set[str] | None:
-    """Return the relations that a plan reads; None if it has a scan that may read others on another server."""
+def _relations(plan: Plan, other: Plan) -> set[str] | None:
+    """Return the relations that a plan reads; None if it may read others: on another server, or in a function."""
     if any(name in node.op for node in plan.nodes for name in _HIDING):
+        return None
+    if {node.text for node in plan.nodes if node.op in _CALLING} - {node.text for node in other.nodes}:
+        # The other plan may have inlined the function.
         return None
     return {node.relation for node in plan.nodes if node.relation is not None}
 

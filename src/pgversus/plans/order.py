@@ -66,7 +66,9 @@ def _gives(keys: Sequence[str], sort: PlanNode, consumer: PlanNode | None) -> bo
     """Return whether these keys of an index give the order that is needed."""
     if consumer is not None and consumer.op.endswith(_GROUPS):
         groups = {column_name(text) for text in consumer.keys.get("Group Key", ())}
-        return bool(groups) and {column_name(text) for text in keys[: len(groups)]} == groups
+        # An aggregate may sort by more than its groups, for its own ORDER BY.
+        sorted_by = {column_name(_parts_of_key(text)[0]) for text in sort.keys.get("Sort Key", ())}
+        return bool(groups) and {column_name(text) for text in keys[: len(groups)]} == groups == sorted_by
     if consumer is not None and not consumer.op.startswith(_NEED_ORDER):
         return False
     wanted = [_key(text) for text in sort.keys.get("Sort Key", ())]

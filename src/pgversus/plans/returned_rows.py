@@ -37,6 +37,11 @@ _CLOCK = re.compile(r"\b(?:CURRENT_DATE|CURRENT_TIME|CURRENT_TIMESTAMP|LOCALTIME
 _CLOCK_FUNCTIONS = ("now", "statement_timestamp", "transaction_timestamp")
 """Stable within a transaction, but not between two servers."""
 
+_DISTINCT_ON = re.compile(r"\bDISTINCT\s+ON\b", re.IGNORECASE)
+_OF_POSITION = frozenset({"row_number", "ntile", "lag", "lead", "first_value", "last_value", "nth_value"})
+"""Window functions whose results differ between rows with equal keys."""
+_IN_ORDER = re.compile(r"\b(array_agg|string_agg|xmlagg|jsonb?_(?:object_)?agg(?:_strict|_unique|_unique_strict)?)\(")
+_SUM = re.compile(r"sum|avg|stddev(?:_pop|_samp)?|variance|var_pop|var_samp|corr|covar_pop|covar_samp|regr_\w+")
 _CATALOGS = ("pg_catalog", "information_schema")
 _OF_SERVER = re.compile(r"pg_(?!typeof$)|version$|txid_|inet_server_")
 """Functions of a server's state, statistics and files."""
@@ -85,6 +90,8 @@ class ReturnedRows:
     """By schema and table: each set of columns without nulls that identifies a row."""
     index_keys: Mapping[str, tuple[str, ...]]
     """The keys of each ordered index by its name."""
+    returns_floats: bool = False
+    """Whether a returned column is a floating-point number."""
 
     @property
     def is_ordered(self) -> bool:
@@ -94,8 +101,7 @@ class ReturnedRows:
     @property
     def functions(self) -> frozenset[FunctionName]:
         """All functions that the plan calls, in views and inlined functions as well."""
-        calls = (call for text in _expressions(self.root) for call in _CALL.findall(text))
-        return frozenset((_unquoted(schema), _unquoted(name)) for schema, name in calls)
+        return functions_in(self.root)
 
     def uncertainties(self, volatile: Collection[FunctionName], rows: int) -> tuple[Uncertainty, ...]:
         """Return why the same data may give different rows; empty if no reason is known.
@@ -109,6 +115,10 @@ class ReturnedRows:
             *(Uncertainty(kind=UncertaintyKind.SERVER, name=name) for name in sorted(self._of_server)),
             *self._samples(),
             *self._limits(rows),
+            *self._distinct_on(),
+            *self._window_ties(),
+            *self._orders_of_aggregates(),
+            *self._sums_of_floats(),
         )
 
     @property
@@ -143,6 +153,46 @@ class ReturnedRows:
         inner = (node for node in raw_nodes(self.root) if node["Node Type"] == "Limit" and node is not outer)
         if not all(map(self._inner_limit_chooses_one_way, inner)):
             yield Uncertainty(kind=UncertaintyKind.INNER_LIMIT)
+
+    def _distinct_on(self) -> Iterator[Uncertainty]:
+        """Yield DISTINCT ON if several rows of a group may be the first one."""
+        is_in_text = _DISTINCT_ON.search(without_literals(self.statement)) is not None
+        for node in raw_nodes(self.root):
+            if node["Node Type"] == "Unique" and not all(map(self._has_total_order, _below(node))):
+                keys = self._keys_of_sort(node)
+                outputs = set(self._spelled(node, "Output"))
+                # Without ON, all outputs are keys.
+                if is_in_text if keys is None else not outputs <= keys:
+                    yield Uncertainty(kind=UncertaintyKind.DISTINCT_ON)
+                    return
+
+    def _window_ties(self) -> Iterator[Uncertainty]:
+        """Yield the window functions whose results depend on the order of ties."""
+        names = sorted({name for _, name in self.functions} & _OF_POSITION)
+        windows = [node for node in raw_nodes(self.root) if node["Node Type"] == "WindowAgg"]
+        if names and not all(self._has_total_order(one) for node in windows for one in _below(node)):
+            yield from (Uncertainty(kind=UncertaintyKind.WINDOW_TIES, name=f"{name}()") for name in names)
+
+    def _keys_of_sort(self, node: Raw) -> set[str] | None:
+        """Return the keys of the sort below a node; None if another node provides the order."""
+        *_, last = _chain(node, ("Unique", "WindowAgg", *_KEEP_ORDER))
+        return set(self._spelled(last, "Sort Key")) if last["Node Type"] in _SORTED else None
+
+    def _has_total_order(self, node: Raw) -> bool:
+        """Return whether the rows of a node are sorted by keys that identify them."""
+        keys = self._keys_of_sort(node)
+        return keys is not None and self._is_identified(node, keys)
+
+    def _orders_of_aggregates(self) -> Iterator[Uncertainty]:
+        """Yield the aggregates that keep the order of their input and are called without ORDER BY."""
+        calls = (call for text in _expressions(self.root) for call in _IN_ORDER.finditer(text))
+        names = {call[1] for call in calls if _ORDER_BY.search(_arguments(call)) is None}
+        yield from (Uncertainty(kind=UncertaintyKind.AGGREGATE_ORDER, name=f"{name}()") for name in sorted(names))
+
+    def _sums_of_floats(self) -> Iterator[Uncertainty]:
+        """Yield the aggregates that may add up floating-point numbers."""
+        names = sorted(name for _, name in self.functions if _SUM.fullmatch(name)) if self.returns_floats else []
+        yield from (Uncertainty(kind=UncertaintyKind.FLOAT, name=f"{name}()") for name in names)
 
     def _returned_all(self, limit: str | None, rows: int) -> bool:
         """Return whether LIMIT left no row out. limit: its number; None if it is an expression, or FETCH."""
@@ -261,6 +311,12 @@ class ReturnedRows:
         return kind in _JOINS and all(self._is_identified(one, keys) for one in _multiplying(node))
 
 
+def functions_in(root: Raw) -> frozenset[FunctionName]:
+    """Return all functions that a plan with VERBOSE calls."""
+    calls = (call for text in _expressions(root) for call in _CALL.findall(text))
+    return frozenset((_unquoted(schema), _unquoted(name)) for schema, name in calls)
+
+
 def _plain_name(item: str) -> str | None:
     """Return the name or number in an item of ORDER BY; None for other expressions and quoted names."""
     match = _ITEM.fullmatch(item)
@@ -270,6 +326,16 @@ def _plain_name(item: str) -> str | None:
 def _below(node: Raw) -> list[Raw]:
     """Return the nodes that provide the rows of a node: no subplans, and no members of an Append."""
     return [one for one in node.get("Plans", ()) if one.get("Parent Relationship") in _SIDES]
+
+
+def _arguments(call: re.Match[str]) -> str:
+    """Return the arguments of a call, up to its closing parenthesis. call: ends with the opening one."""
+    depth, text = 1, call.string
+    for place in range(call.end(), len(text)):
+        depth += {"(": 1, ")": -1}.get(text[place], 0)
+        if not depth:
+            return text[call.end() : place]
+    return text[call.end() :]
 
 
 def _multiplying(join: Raw) -> list[Raw]:

@@ -162,6 +162,7 @@ _SENTENCES: Mapping[ChangeKind, Callable[[Change], str]] = {
     ChangeKind.MEMORY: lambda c: _(
         "{node} used {was} of memory, now {now}", node=c.node, was=_size(c.was), now=_size(c.now)
     ),
+    ChangeKind.TEMP_BLOCKS: lambda c: _("{node} wrote {was} blocks to temporary files, now {now}", **_numbers(c)),
     ChangeKind.BLOCKS: lambda c: _("total blocks accessed (hit or read): {was}, now {now}", **_numbers(c)),
     ChangeKind.BYTES: lambda c: _(
         "total size of blocks accessed (hit or read): {was}, now {now}", was=_size(c.was), now=_size(c.now)
@@ -186,7 +187,10 @@ def headline(found: PlanDifference) -> str:
     """Describe the level of difference in one line."""
     if found.level is PlanLevel.OPERATORS and is_only_order(found.changes):
         return _("different plan: the same operators in a different order")
-    return _(_HEADLINES[found.level])
+    words = _(_HEADLINES[found.level])
+    if found.is_same_plan and found.hides_tests:
+        return _("{headline} (tests of subplans, which only one of them prints, are not compared)", headline=words)
+    return words
 
 
 def sentences(found: PlanDifference) -> list[str]:

@@ -31,13 +31,13 @@ class OverrideReason(StrEnum):
     NEW_SWITCH = "new switch"
     """The baseline's version does not have it."""
     CHANGED_DEFAULT = "changed default"
-    """The default is different on the baseline."""
+    """The baseline has its default, which is different."""
     OTHER_VALUE = "other value"
     """The value is different on the baseline."""
     SWITCH = "switch"
     """It disables a kind of operator, in any version."""
     MEMORY = "memory"
-    """It limits memory, of which a different version needs more or less for the same rows."""
+    """It limits memory, and only one of the arms spilled with it, or in more batches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +84,8 @@ def candidates(baseline: Mapping[str, PlannerSetting], contender: Mapping[str, P
     for name, found in contender.items():
         before = baseline.get(name)
         if before is not None and before.value != found.value:
-            why = OverrideReason.CHANGED_DEFAULT if before.default != found.default else OverrideReason.OTHER_VALUE
+            is_default = before.value == before.default != found.default
+            why = OverrideReason.CHANGED_DEFAULT if is_default else OverrideReason.OTHER_VALUE
             yield Candidate(why=why, settings=((name, before.value),))
     switches = [
         (name, _OFF)
@@ -175,6 +176,14 @@ class UncertaintyKind(StrEnum):
     """A LIMIT with an ORDER BY that is not proven to be total."""
     INNER_LIMIT = "inner limit"
     """The same in a subquery or a view."""
+    DISTINCT_ON = "distinct on"
+    """DISTINCT ON with an order that is not proven to be total."""
+    WINDOW_TIES = "window ties"
+    """A window function that depends on the order of rows with equal keys."""
+    AGGREGATE_ORDER = "aggregate order"
+    """An aggregate that keeps the order of its input, without ORDER BY."""
+    FLOAT = "float"
+    """A sum of floating-point numbers, which depends on their order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

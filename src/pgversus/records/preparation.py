@@ -14,11 +14,11 @@ class Difference:
     """A difference between the arms besides the requested one."""
 
     kind: str
-    """setting, build, database or index."""
+    """setting, build, database, index or table."""
     name: str
     """The name of the setting or property."""
     values: tuple[str, ...]
-    """One value for each arm, in order; an empty text if the arm lacks it."""
+    """One value for each arm, in order (rows of a table); an empty text if the arm lacks it."""
     is_default: bool
     """True if each arm merely has its version's own default."""
 

@@ -58,7 +58,7 @@ def _shown(caveat: Caveat) -> dict[str, str]:
 SENTENCES = {
     "plans-not-captured": N_("the plans could not be captured: {failure}"),
     OTHER_ROWS: N_(
-        "{contender} returns different rows from {baseline}, so the two do not do the same work: {statements}"
+        "{contender} returns different rows from {baseline}, so the two may not do the same work: {statements}"
     ),
     OTHER_ORDER: N_(
         "{contender} returns the rows in a different order from {baseline}, although the statement orders them "
@@ -94,9 +94,11 @@ SENTENCES = {
         "comparing and sorting text: {parts}"
     ),
     "unequal-settings": N_("{baseline} and {contender} also differ in settings: {settings}"),
+    "unequal-tables": N_("{baseline} and {contender} hold different rows after the restore: {tables}"),
     "unequal-indexes": N_("{baseline} and {contender} have different indexes: {indexes}"),
     "not-restarted": N_(
-        "{arms}: external servers are not restarted, so the chance effects of a single start are part of the result"
+        "{arms}: external servers are not restarted, so the chance effects of a single start, often 1 or 2 %, are part "
+        "of the result"
     ),
     "worn-data": N_("{arms}: the load writes data, and each block started from the state that the previous block left"),
     "late-writes": N_(
@@ -154,6 +156,10 @@ SENTENCES = {
     ),
     "autovacuum-on-one-side": N_(
         "autovacuum runs during measurement: {baseline_count} on {baseline}, {contender_count} on {contender}"
+    ),
+    "setting-never-acted": N_(
+        "{names} had no effect: no arm had a checkpoint or an autovacuum run while it was measured. Use windows "
+        "that are longer than their interval (--window)"
     ),
     "drift": N_(
         "the ratios of {arm} are correlated from block to block ({correlation}), so the interval is too narrow: "
@@ -242,6 +248,7 @@ _FORMATS: Mapping[str, Callable[[Any], str]] = {
     "hosts": _hosts,
     "indexes": ", ".join,
     "metric": lambda metric: _(metric.label),
+    "names": ", ".join,
     "parts": _first_differences,
     "phase": phase_word,
     "problems": _problems,
@@ -251,6 +258,7 @@ _FORMATS: Mapping[str, Callable[[Any], str]] = {
     "reached": _rate,
     "settings": _differences,
     "share": _share,
+    "tables": ", ".join,
     "statements": _statements,
     "uncertain": _uncertain,
     "window_s": latency,

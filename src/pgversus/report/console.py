@@ -36,12 +36,19 @@ class SafeConsole(Console):
             yield segment if segment.control else Segment(visible(segment.text), segment.style)
 
 
+_WIDE, _NARROW = (0, 2, 0, 0), (0, 1, 0, 0)
+# Space around the cells of a table: above, to the right, below, to the left.
+
+
 def print_parts(parts: Sequence[RenderableType], console: Console, columns: int | None) -> None:
     """Print tables at full width, since a cut table loses values, and wrap sentences on a terminal.
 
-    In a pipe each sentence is on one line, for programs.
+    The columns of a table that is too wide for the terminal are closer together. In a pipe each sentence is on one
+    line, for programs.
     """
     for part in parts:
+        if isinstance(part, Table) and columns is not None and console.measure(part).maximum > columns:
+            part.padding = _NARROW
         if isinstance(part, Table) or columns is None:
             console.print(part, soft_wrap=True)
         else:
@@ -50,7 +57,7 @@ def print_parts(parts: Sequence[RenderableType], console: Console, columns: int 
 
 def terminal_table(first: str, *heads: str) -> Table:
     """Return an empty table in the common style: names left-aligned, numbers right-aligned, no lines."""
-    empty = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", show_edge=False)
+    empty = Table(box=None, pad_edge=False, padding=_WIDE, header_style="bold", show_edge=False)
     empty.add_column(Text(first), no_wrap=True)
     for head in heads:
         empty.add_column(Text(head), justify="right", no_wrap=True)

@@ -392,10 +392,22 @@ def _windows(number: int, length: str) -> str:
 def _lengths(designs: Sequence[Design]) -> str:
     """Return the lengths of windows: each of a few, otherwise the shortest and the longest."""
     lengths = {window_length(design): design.window_s for design in designs}
-    if len(lengths) <= _MOST_LENGTHS or any(design.window_transactions is not None for design in designs):
+    if len(lengths) <= _MOST_LENGTHS:
         return shortened_list(lengths, either)
-    shortest, *_between, longest = sorted(lengths, key=lengths.__getitem__)
-    return _("{least} to {most}", least=shortest, most=longest)
+    in_transactions = sorted(
+        (design for design in designs if design.window_transactions is not None),
+        key=lambda design: design.window_transactions or 0,
+    )
+    in_seconds = sorted(
+        (design for design in designs if design.window_transactions is None), key=lambda design: design.window_s
+    )
+    parts = []
+    for ascending in filter(None, (in_seconds, in_transactions)):
+        shortest, longest = window_length(ascending[0]), window_length(ascending[-1])
+        # "1 to 7 transactions per client"
+        least = shortest if ascending[0].window_transactions is None else str(ascending[0].window_transactions)
+        parts.append(longest if shortest == longest else _("{least} to {most}", least=least, most=longest))
+    return shortened_list(parts, either)
 
 
 def _same_windows(answer: Answer) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from pgversus.answers.plans import ComparedPlans, PlansAnswer, UnlikeStatistics
+from pgversus.answers.plans import ComparedPlans, PlansAnswer, StatisticsCause, UnlikeStatistics
 from pgversus.plans.changes import ChangeKind
 from pgversus.plans.difference import TimeSplit
 from pgversus.plans.levels import PlanLevel
@@ -37,6 +37,10 @@ _UNCERTAIN = {
     UncertaintyKind.LIMIT: N_("{name} without ORDER BY may return any of the rows"),
     UncertaintyKind.LIMIT_WITH_TIES: N_("{name} with an ORDER BY that may leave ties"),
     UncertaintyKind.INNER_LIMIT: N_("a LIMIT in a subquery or view may choose different rows"),
+    UncertaintyKind.DISTINCT_ON: N_("DISTINCT ON with an order that may leave ties"),
+    UncertaintyKind.WINDOW_TIES: N_("{name} depends on the order of rows that may be ties"),
+    UncertaintyKind.AGGREGATE_ORDER: N_("{name} without ORDER BY keeps any order of its input"),
+    UncertaintyKind.FLOAT: N_("{name} of floating-point numbers depends on their order"),
 }
 
 
@@ -76,6 +80,18 @@ def _rows_warning(one: ComparedPlans) -> str:
 def statistics_note(one: UnlikeStatistics) -> str:
     """Return the consequence of different statistics, as a sentence."""
     values = {"tables": listed(one.tables), "baseline": one.labels[0], "contender": one.labels[1]}
+    if one.cause is StatisticsCause.TARGET:
+        return _(
+            "the statistics of {tables} differ between {baseline} and {contender}, whose default_statistics_target "
+            "differs: plans may differ because of it",
+            **values,
+        )
+    if one.cause is StatisticsCause.UNKNOWN:
+        return _(
+            "the statistics of {tables} differ between {baseline} and {contender}: plans may differ because of it (run "
+            "ANALYZE on both servers, with the same statistics targets and extended statistics)",
+            **values,
+        )
     if one.may_be_full:
         return _(
             "the statistics of {tables} differ between {baseline} and {contender}: plans may differ by chance (use "
@@ -267,7 +283,7 @@ _WHY = {
     OverrideReason.CHANGED_DEFAULT: N_("the default of {old}"),
     OverrideReason.OTHER_VALUE: N_("the value on {old}"),
     OverrideReason.SWITCH: N_("a planner setting available on both"),
-    OverrideReason.MEMORY: N_("the same setting on both, but {new} needs a different amount of memory"),
+    OverrideReason.MEMORY: N_("the same memory limit on both, but they spilled differently"),
 }
 _PLANNED = {
     None: N_("with {settings} ({why}), {new} uses the plan of {old}"),
@@ -339,6 +355,9 @@ def times(one: ComparedPlans) -> str:
     }
     shown = [_(text, time=_signed(part.seconds)) for text, part in parts.items() if not part.is_noise]
     if not shown:
+        return ""
+    if time.changed.error_s is None and any(plan.reruns for plan in one.plans):
+        # The executions of an arm had different plans, so that their spread is unknown.
         return ""
     if time.changed.error_s is None:
         return _("EXPLAIN timing of one execution each: {parts}", parts=listed(shown))

@@ -221,7 +221,7 @@ _BODIES = {
 _MOST_PLACES = 6
 
 
-def shortened(places: Sequence[str]) -> str:
-    """Return a list of contexts, limited to the first ones."""
-    shown, rest = listed(places[:_MOST_PLACES]), len(places) - _MOST_PLACES
+def shortened(places: Sequence[str], most: int = _MOST_PLACES) -> str:
+    """Return a list of contexts or verdicts, limited to the first ones."""
+    shown, rest = listed(places[:most]), len(places) - most
     return _("{first} and {rest} more", first=shown, rest=rest) if rest > 0 else shown

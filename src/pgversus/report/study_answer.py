@@ -63,6 +63,10 @@ def joint_sentences(answer: StudyAnswer) -> list[str]:
     return [_counts(answer), *_worst(ranked), *(todo or done)]
 
 
+_MOST_NAMED = 2
+# The table names all of them.
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnfinishedLine:
     """Verdicts that are undecided or miss the precision, and have the same next step, in words."""
@@ -87,7 +91,9 @@ def unfinished_lines(answer: StudyAnswer, ranked: Sequence[RankedVerdict]) -> li
         names = [labels[one.context.number, result.contender] for one, result in group.judged]
         is_undecided = any(result.verdict is Verdict.UNDECIDED for _one, result in group.judged)
         found.append(
-            UnfinishedLine(names=shortened(names), count=group.count, advice=group.advice, is_undecided=is_undecided)
+            UnfinishedLine(
+                names=shortened(names, _MOST_NAMED), count=group.count, advice=group.advice, is_undecided=is_undecided
+            )
         )
     return found
 

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.report.console import STYLES, SafeConsole, answer_parts, print_parts, terminal_table
-from pgversus.report.methodology import restarts, windows_text
+from pgversus.report.methodology import restarts, shortened_list, windows_text
 from pgversus.report.overview import MOST_ROWS, joint_caveats, not_measured, overview_sentences, verdict_rows
 from pgversus.report.sentences import answer_sentences, interval_heading, metric_text
 from pgversus.report.study_answer import answer_tables, study_sentences
@@ -62,6 +62,7 @@ _PICTURE = """<svg viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/
 _MOST_COUNTERS = 5
 _MOST_CAVEATS = 3
 _LINES_OF_WHY = 3
+_MOST_READ = 12
 _RANGE = N_("{least} to {most}")
 _RESTARTED = N_("method: {windows} per arm and block, servers restarted for each block; {duration}")
 _NOT_RESTARTED = N_("method: {windows} per arm and block; {duration}")
@@ -114,9 +115,19 @@ def _study(answer: StudyAnswer) -> Iterator[RenderableType]:
     yield verdicts_of_study(verdict_rows(answer, MOST_ROWS), is_narrow=True)
     yield Text("")
     yield Text(together(*overview_sentences(answer)))
-    for why in islice((one for one in study_why(answer) if one.verdict in DIFFERENT), _LINES_OF_WHY):
-        yield Text(_("why ({context}): {claim}", context=why.context, claim=why.brief[0]))
+    yield from map(Text, _reasons(answer))
     yield from (Text(_("not measured: {line}", line=line), style="red") for line in not_measured(answer))
+
+
+def _reasons(answer: StudyAnswer) -> Iterator[str]:
+    """Yield a few reasons for differences, each with the contexts that share it."""
+    found: dict[str, list[str]] = {}
+    # Reading the plans of a context takes time.
+    for why in islice((one for one in study_why(answer) if one.verdict in DIFFERENT), _MOST_READ):
+        # A workload is recognized by its name alone.
+        found.setdefault(why.brief[0], []).append(why.context.removeprefix("workload="))
+    for claim, contexts in islice(found.items(), _LINES_OF_WHY):
+        yield _("why ({context}): {claim}", context=shortened_list(contexts), claim=claim)
 
 
 def _arms(answer: Answer) -> Table:

@@ -311,7 +311,7 @@ def verdicts_of_study(rows: Sequence[VerdictRow], *, is_narrow: bool = False) ->
     """Return the table of verdicts; constant columns become part of a heading, and empty columns are omitted.
 
     is_narrow: whether headings take two lines, changes are in the column of the verdicts, and the number of blocks is
-    omitted if it is constant.
+    omitted if it is constant, or if several contenders need a column.
     """
     metrics, baselines = {row.metric for row in rows}, {row.baseline for row in rows}
     contenders = {row.contender for row in rows}
@@ -320,7 +320,7 @@ def verdicts_of_study(rows: Sequence[VerdictRow], *, is_narrow: bool = False) ->
     contender = contenders.pop() if len(contenders) == 1 else ""
     checks = [""] if any(row.check for row in rows) else []
     factors = _common_factors(rows)
-    has_blocks = not is_narrow or len({row.blocks for row in rows}) > 1
+    has_blocks = not is_narrow or (bool(contender) and len({row.blocks for row in rows}) > 1)
     gap = "\n" if is_narrow else " "
     values = [f"{metric}{gap}{baseline}", f"{metric}{gap}{contender}".strip()]
     changes = [] if is_narrow else [_("change")]

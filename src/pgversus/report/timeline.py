@@ -60,7 +60,7 @@ def _notes(labels: Sequence[str], steps: Sequence[Sequence[PlanStep]]) -> Iterat
                 changed = "; ".join(sentences(step.difference)[:_MOST_CHANGES]) or headline(step.difference)
                 yield _(
                     "{old} to {new}: {changed}",
-                    old=labels[place - 1],
+                    old=step.since,
                     new=labels[place],
                     changed=changed if len(own) == 1 else f"{statement_text(step.statement)}: {changed}",
                 )

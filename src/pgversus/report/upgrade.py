@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import islice
 from typing import Any
@@ -49,7 +49,7 @@ _ERROR = re.compile(r"ERROR: +(.*)")
 def upgrade_sentences(answer: StudyAnswer) -> list[str]:
     """Return the answer for each target, then how much of the load was executed and why the rest was not."""
     targets = [_target_sentence(one) for one in upgrade_answers(answer)]
-    return [*targets, *([_coverage(answer.study.statements)] if answer.study.statements else [])]
+    return [*targets, *([_coverage(answer)] if answer.study.statements else [])]
 
 
 def finding_tables(answer: StudyAnswer, most: int) -> list[AnswerTable]:
@@ -78,7 +78,9 @@ def _rows(upgrade: UpgradeAnswer) -> Iterator[tuple[str, ...]]:
         shown = _ratio(one.log_ratio, as_factors=as_factors)
         yield (
             visible(together(_described(one.statement), one.failure and f"({_first_error(one.failure)})")),
-            _(_FINDINGS[one.finding]),
+            _("{finding} (CHECK)", finding=_(_FINDINGS[one.finding]))
+            if _needs_check(one)
+            else _(_FINDINGS[one.finding]),
             "" if one.share is None else percent(one.share),
             shown.value if one.finding in _CLAIMS else "",
             shown.interval,
@@ -86,7 +88,20 @@ def _rows(upgrade: UpgradeAnswer) -> Iterator[tuple[str, ...]]:
         )
 
 
+def _needs_check(found: StatementFinding) -> bool:
+    """Return whether a grave caveat concerns the confirmation of a claim."""
+    again = found.confirmed
+    return again is not None and found.finding in _CLAIMS and any(map(again.needs_check, again.analysis.results))
+
+
 def _notes(upgrade: UpgradeAnswer) -> Iterator[str]:
+    for one in upgrade.findings:
+        if _needs_check(one) and one.confirmed is not None:
+            yield _(
+                "CHECK {statement}: see the caveats in {folder}",
+                statement=visible(one.statement.name),
+                folder=one.confirmed.results,
+            )
     for one in upgrade.having(Finding.SLOWER):
         for why in () if one.confirmed is None else why_of(one.confirmed):
             if why.contender == upgrade.target:
@@ -176,15 +191,15 @@ def _load_sentence(load: LoadChange | None, checked: float, **names: str) -> str
     bounds = {"low": change(load.low), "high": change(load.high)}
     if checked - load.share >= _WORTH_SAYING:
         return _(
-            "Total execution time on {target}: {change} compared with {source} (between {low} and {high}), without the "
-            "statements that fail or have no ratio ({share} of the load).",
+            "Total time on {target}, as the client sees it: {change} compared with {source} (between {low} and "
+            "{high}), without the statements that fail or have no ratio ({share} of the load).",
             change=change(load.ratio),
             share=percent(checked - load.share),
             **bounds,
             **names,
         )
     return _(
-        "Total execution time on {target}: {change} compared with {source} (between {low} and {high}).",
+        "Total time on {target}, as the client sees it: {change} compared with {source} (between {low} and {high}).",
         change=change(load.ratio),
         **bounds,
         **names,
@@ -208,12 +223,13 @@ def _planning_sentence(planning: StatementFinding | None) -> str:
     )
 
 
-def _coverage(all_measured: Sequence[ApplicationStatement]) -> str:
+def _coverage(answer: StudyAnswer) -> str:
     """Return the share of the load that was checked, and the reasons why the rest was not."""
-    statements = [one for one in all_measured if not one.is_planning]
+    statements = [one for one in answer.study.statements if not one.is_planning]
     total_s = math.fsum(one.seconds for one in statements)
-    executed = [one for one in statements if one.context is not None]
-    left_out = [one for one in statements if one.context is None]
+    reasons_of = _reasons_by_context(answer)
+    left_out = {one.name: one.obstacle or reasons_of.get(one.context, _NOT_REACHED) for one in statements}
+    executed = [one for one in statements if not left_out[one.name]]
     text = ngettext(
         "{executed} of {number} statement was checked",
         "{executed} of {number} statements were checked",
@@ -222,7 +238,7 @@ def _coverage(all_measured: Sequence[ApplicationStatement]) -> str:
     )
     if total_s:
         text = _("{executed}, {share} of the load", executed=text, share=_share(executed, total_s))
-    reasons = listed(_reasons(left_out, total_s))
+    reasons = listed(_reasons([one for one in statements if left_out[one.name]], left_out, total_s))
     return _("{executed}. Left out: {reasons}.", executed=text, reasons=reasons) if reasons else f"{text}."
 
 
@@ -231,10 +247,31 @@ def _count(statements: Sequence[ApplicationStatement]) -> int:
     return len({one.text for one in statements})
 
 
-def _reasons(statements: Sequence[ApplicationStatement], total_s: float) -> Iterator[str]:
-    """Yield each reason why statements are left out, with their number and share."""
-    for reason in dict.fromkeys(one.obstacle for one in statements):
-        those = [one for one in statements if one.obstacle == reason]
+_NOT_REACHED = N_("not reached")
+_NOT_MEASURED = N_("no result")
+_FAILING = N_("execution fails")
+
+
+def _reasons_by_context(answer: StudyAnswer) -> dict[int | None, str]:
+    """Return why each context that was tried has no ratio on any target; an empty text if it has one."""
+    found: dict[int | None, str] = {}
+    for upgrade in upgrade_answers(answer):
+        for one in upgrade.findings:
+            if one.log_ratio is not None or one.finding is Finding.OTHER_ROWS:
+                reason = ""
+            elif one.finding is Finding.FAILS:
+                reason = _FAILING
+            else:
+                reason = _NOT_MEASURED if one.failure else _NOT_REACHED
+            number = one.statement.context
+            found[number] = "" if reason == "" else found.get(number, reason)
+    return found
+
+
+def _reasons(statements: Sequence[ApplicationStatement], left_out: Mapping[str, str], total_s: float) -> Iterator[str]:
+    """Yield each reason why statements are left out, with their number and share. left_out: reasons by name."""
+    for reason in dict.fromkeys(left_out[one.name] for one in statements):
+        those = [one for one in statements if left_out[one.name] == reason]
         text = ngettext("{number} statement", "{number} statements", len(those))
         if total_s:
             text = _("{first}, {second}", first=text, second=_share(those, total_s))

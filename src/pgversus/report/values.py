@@ -109,15 +109,15 @@ def quantity_rows(
         *(
             row
             for name in islice(_sure_named(answer, result, wanted), most_sure)
-            if (row := _counter(answer, result, name, as_factors=as_factors))
+            if (row := _counter(answer, result, name))
         ),
     ]
 
 
 def sure_counters(answer: Answer, result: ContenderResult, most: int) -> list[QuantityRow]:
     """Return the counters with significant differences, the largest difference first."""
-    names, as_factors = islice(_sure_named(answer, result, ()), most), uses_factors([answer])
-    return [row for name in names if (row := _counter(answer, result, name, as_factors=as_factors))]
+    names = islice(_sure_named(answer, result, ()), most)
+    return [row for name in names if (row := _counter(answer, result, name))]
 
 
 def sure_counter_names(answer: Answer, most: int) -> list[str]:
@@ -203,8 +203,11 @@ def uses_factors(answers: Iterable[Answer]) -> bool:
     return any(shows_factors(ratio.value, ratio.high) for ratio in chain(ratios, effects) if ratio is not None)
 
 
-def change_texts(ratio: Estimate | CounterRatio | None, *, as_factors: bool) -> RatioTexts:
-    """Return a ratio and its bounds as text, as ratio_texts() does; all are empty without a ratio."""
+def change_texts(ratio: Estimate | CounterRatio | None, *, as_factors: bool | None) -> RatioTexts:
+    """Return a ratio and its bounds as text, as ratio_texts() does; all are empty without a ratio.
+
+    as_factors: None to choose by this ratio alone.
+    """
     if ratio is None:
         return RatioTexts("", "", "")
     return ratio_texts(ratio.value, ratio.low, ratio.high, as_factors=as_factors)
@@ -242,7 +245,7 @@ def _sure_named(answer: Answer, result: ContenderResult, shown: Sequence[str]) -
 def _row(answer: Answer, result: ContenderResult, name: str, *, as_factors: bool) -> QuantityRow | None:
     metric = BY_NAME.get(name)
     if metric is None:
-        return _counter(answer, result, name, as_factors=as_factors)
+        return _counter(answer, result, name)
     return _metric(result, metric, as_factors=as_factors)
 
 
@@ -260,12 +263,13 @@ def _metric(result: ContenderResult, metric: Metric, *, as_factors: bool) -> Qua
     )
 
 
-def _counter(answer: Answer, result: ContenderResult, name: str, *, as_factors: bool) -> QuantityRow | None:
+def _counter(answer: Answer, result: ContenderResult, name: str) -> QuantityRow | None:
+    # Each counter has its own form: one may double while the verdict is a few percent.
     found = _counter_values(answer, result, name)
     if found is None:
         return None
     name, baseline, contender = found
-    shown = change_texts(result.counters.get(name), as_factors=as_factors)
+    shown = change_texts(result.counters.get(name), as_factors=None)
     return QuantityRow(
         label=counter_label(answer, name),
         baseline=counter_text(name, baseline),

@@ -96,14 +96,26 @@ def _brief(answer: Answer, result: ContenderResult, changed: Sequence[ComparedPl
     """Yield the claim in a sentence, and a second one if the effect was measured."""
     labels, attributed = _labels(answer, result), answer.attributed.get(result.contender)
     if not changed:
-        yield _("{contender} uses the same plans as {baseline}.", **labels)
+        is_other = _uses_others_under_load(answer, result)
+        yield _(_CAPTURED_ONLY if is_other else _SAME_PLANS, **labels)
     elif attributed is None or attributed.found is None:
         yield _(_phrases(changed).unmeasured, **labels)
     else:
         found = attributed.found
         cause = _cause(result.verdict, found, changed, labels) or _(_phrases(changed).differ, **labels)
         yield together(_check(attributed), cause)
-        yield _confirmation(result.verdict, found) or _share(found)
+        yield _confirmation(result.verdict, found, as_factors=uses_factors([answer])) or _share(found)
+
+
+_SAME_PLANS = N_("{contender} uses the same plans as {baseline}.")
+_CAPTURED_ONLY = N_(
+    "The captured plans of {contender} are those of {baseline}, but others were used under load (see the caveats)."
+)
+
+
+def _uses_others_under_load(answer: Answer, result: ContenderResult) -> bool:
+    """Return whether one of both arms was seen to use other plans than the captured ones."""
+    return any(caveat.slug == "other-plans-under-load" for caveat in answer.caveats_of(result.contender))
 
 
 def _check(attributed: AttributionResult) -> str:
@@ -173,6 +185,12 @@ def _not_measured(
     if result.verdict in _WITHOUT_DIFFERENCE:
         return _(_WITHOUT_DIFFERENCE[result.verdict])
     workload = answer.comparison.arms[result.contender].workload
+    if restoration_of(changed, workload) is None and all(one.undone_by for one in changed_plans(changed)):
+        return _(
+            "The effect of the plans cannot be measured: the settings that restore the plans of {baseline} on "
+            "{contender} contradict each other.",
+            **labels,
+        )
     if restoration_of(changed, workload) is None and all(one.is_searched for one in changed):
         return _(
             "The effect of the plans cannot be measured: no settings were found that restore the plans of {baseline} "
@@ -186,9 +204,11 @@ def _not_measured(
 
 def _with_exceptions(restored: str, answer: Answer, result: ContenderResult, changed: Sequence[ComparedPlans]) -> str:
     """Return the sentence about restored plans, with the remaining differences: `..., except for sorts`."""
-    if answer.comparison.arms[result.contender].workload.rewrite is not None:
-        return restored
-    left = {one.undone_by.but_for for one in changed_plans(changed) if one.undone_by is not None}
+    left: set[RemainingDifference | None] = set()
+    if answer.comparison.arms[result.contender].workload.rewrite is None:
+        left |= {one.undone_by.but_for for one in changed_plans(changed) if one.undone_by is not None}
+    if answer.attributed[result.contender].is_but_for_sorts:
+        left.add(RemainingDifference.SORTS)
     exceptions = [_(words) for difference, words in _EXCEPT_FOR.items() if difference in left]
     if not exceptions:
         return restored
@@ -248,28 +268,35 @@ def _measured(
         _parts(found, as_factors=uses_factors([answer])),
         _share(found),
         _seconds(answer.analysis.metric, found),
-        _confirmation(result.verdict, found),
+        _confirmation(result.verdict, found, as_factors=uses_factors([answer])),
     )
 
 
 def _cause(verdict: Verdict, found: Attribution, changed: Sequence[ComparedPlans], labels: Mapping[str, str]) -> str:
     """Return a sentence if the plans are the cause of a difference, or the main one; empty if that is not certain."""
     # A verdict without a difference has no cause.
-    if verdict not in DIFFERENT or _confirmation(verdict, found) or found.share is None or found.share.low < _MOSTLY:
+    if verdict not in DIFFERENT or not _confirms(verdict, found) or found.share is None or found.share.low < _MOSTLY:
         return ""
     words = _phrases(changed)
     return _(words.cause if found.share.low >= _ALL_BUT_ALL else words.mostly, **labels)
 
 
-def _confirmation(verdict: Verdict, found: Attribution) -> str:
+def _confirms(verdict: Verdict, found: Attribution) -> bool:
+    """Return whether the total of this measurement certainly has the direction of the verdict."""
+    return found.whole.low > 1 if verdict is Verdict.FASTER else found.whole.high < 1
+
+
+def _confirmation(verdict: Verdict, found: Attribution, *, as_factors: bool) -> str:
     """Return a sentence if the total of this measurement does not agree with the verdict; empty if it does."""
-    if verdict not in DIFFERENT:
+    if verdict not in DIFFERENT or _confirms(verdict, found):
         return ""
+    whole = _effect(found.whole, as_factors=as_factors)
     if found.whole.low <= 1 <= found.whole.high:
-        return _("This measurement alone does not confirm the verdict: its interval includes zero difference.")
-    if (found.whole.value > 1) is (verdict is Verdict.FASTER):
-        return ""
-    return _("CHECK: this measurement contradicts the verdict.")
+        return _(
+            "This measurement alone does not confirm the verdict: its interval includes zero difference ({whole}).",
+            whole=whole,
+        )
+    return _("CHECK: this measurement contradicts the verdict ({whole}).", whole=whole)
 
 
 def _parts(found: Attribution, *, as_factors: bool) -> str:
@@ -331,11 +358,16 @@ def _seconds(metric: Metric, found: Attribution) -> str:
 
 
 def _same_plans(answer: Answer, result: ContenderResult, labels: Mapping[str, str]) -> str:
+    if _uses_others_under_load(answer, result):
+        return _(_CAPTURED_ONLY, **labels)
     if result.verdict not in DIFFERENT:
-        return _("{contender} uses the same plans as {baseline}.", **labels)
+        return _(_SAME_PLANS, **labels)
     rows = sure_counters(answer, result, _MOST_COUNTERS)
     if not rows:
-        return _("{contender} uses the same plans as {baseline}, and no counter differs significantly.", **labels)
+        return _(
+            "{contender} uses the same plans as {baseline}, and no counter of the servers differs significantly.",
+            **labels,
+        )
     return _(
         "{contender} uses the same plans as {baseline}; the captured plans do not explain the difference. Counters "
         "that differ significantly: {counters}.",
@@ -371,5 +403,7 @@ def _effect(part: BoundedValue, *, as_factors: bool) -> str:
 
 
 def _saved(gained: BoundedValue) -> str:
+    if gained.low <= 0 <= gained.high:
+        return _("no certain change")
     seconds = latency(abs(gained.value))
     return _("{time} saved", time=seconds) if gained.value > 0 else _("{time} added", time=seconds)

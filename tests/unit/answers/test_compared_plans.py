@@ -1,5 +1,6 @@
 """Captured plans of each arm are compared with the baseline's; doubts about them are reported first."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from pgversus.lab.plan_checks import check_plan_restored, check_rewrite, check_s
 from pgversus.plans.levels import PlanLevel
 from pgversus.records.plans import Captured, CapturedPlans, UncertaintyKind
 from pgversus.report.plans import override_text, plan_warnings, plans_document, statement_text
+from pgversus.study.servers import RunningServer
+from pgversus.study.settings import Setting
 from tests.builders import comparison
 from tests.unit.plans.captures import OFF, captured, plans_of, with_rows
 from tests.unit.plans.raw import node, scan
@@ -41,6 +44,23 @@ def test_different_rows_and_statistics_are_reported() -> None:
         "17 returns different rows from 16",
         "the statistics of public.t differ between 16 and 17",
     ]
+
+
+def test_different_statistics_have_a_cause() -> None:
+    captures = plans_of(captured(scan("t")), captured(scan("t"), statistics="b"))
+    one, other = comparison(LABELS[:2]).arms
+    targets = [
+        replace(arm, settings=(Setting(name="default_statistics_target", value=str(10 + arm.index)),))
+        for arm in (one, other)
+    ]
+    external = replace(other, server=RunningServer(uri="postgresql:///b"))
+    for arms, words in (
+        ((one, other), "may differ by chance (use --full-statistics to make them equal)"),
+        (targets, "whose default_statistics_target differs: plans may differ because of it"),
+        ((one, external), "(run ANALYZE on both servers"),
+    ):
+        (warning,) = plan_warnings(compared(arms, captures))
+        assert words in warning
 
 
 ONE = captured(scan("t"))

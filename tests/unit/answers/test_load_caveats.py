@@ -67,6 +67,24 @@ def test_a_quiet_run_has_no_caveat() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "counters", "never_acts"),
+    [
+        ("checkpoint_timeout", {}, True),
+        ("max_wal_size", {"checkpoints_requested": 1.0}, False),
+        ("autovacuum_naptime", {"checkpoints_timed": 1.0}, True),
+        ("autovacuum", {"autoanalyze_runs": 1.0}, False),
+        ("checkpoint_warning", {}, False),
+        ("work_mem", {}, False),
+    ],
+)
+def test_a_compared_setting_of_background_work_that_never_ran_is_a_caveat(
+    name: str, counters: dict[str, float], *, never_acts: bool
+) -> None:
+    of = replace(comparison(), factors=(name,))
+    assert (("setting-never-acted", None) in slugs(blocks(counters), of)) is never_acts
+
+
+@pytest.mark.parametrize(
     ("slug", "counters", "below"),
     [
         ("client-bound", {"client_cpu_s": 0.91}, {"client_cpu_s": 0.89}),

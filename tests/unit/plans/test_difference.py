@@ -1,16 +1,18 @@
 """Changes are found at their nodes and described. Plans are built node by node."""
 
+import math
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from scipy import stats
 
 from pgversus.plans.changes import LEVEL_OF, ChangeKind
 from pgversus.plans.difference import PlanDifference, difference
 from pgversus.plans.levels import PlanLevel, is_same_but_for_sorts
 from pgversus.plans.own_work import own
 from pgversus.plans.plan import Plan
-from pgversus.plans.sentences import number, sentences
+from pgversus.plans.sentences import headline, number, sentences
 from tests.unit.plans.raw import node, plan, scan
 
 
@@ -104,6 +106,13 @@ def ordered(kind: str, *keys: str, **more: Any) -> dict[str, Any]:
             ("a",),
             False,
         ),
+        # The aggregate has an order of its own besides its groups.
+        (
+            node("Aggregate", node("Sort", scan("t"), Sort_Key=["t.a", "t.b"]), Strategy="Sorted", Group_Key=["t.a"]),
+            node("Aggregate", index_scan("t", "i"), Strategy="Sorted", Group_Key=["t.a"]),
+            ("a",),
+            False,
+        ),
     ],
 )
 def test_the_order_comes_from_an_index_only_if_its_keys_and_the_plan_prove_it(
@@ -119,6 +128,37 @@ def test_reads_of_different_tables_are_never_called_one_read() -> None:
         "p2 is now read by Seq Scan on p2",
     ]
     assert ChangeKind.ACCESS not in kinds(changed(index_scan("a", "a_pkey"), index_scan("b", "b_pkey")))
+
+
+def test_a_table_that_was_never_read_or_may_be_read_by_a_function_is_not_called_unread() -> None:
+    pruned = node("Append", scan("p1"), scan("p2", Actual_Loops=0))
+    assert "removed: Seq Scan on p2" in sentences(changed(pruned, scan("p1")))
+    called = node("Function Scan", Function_Name="f", Alias="f")
+    assert sentences(changed(scan("t"), called))[0] == "removed: Seq Scan on t"
+    assert sentences(changed(called, scan("t")))[1] == "new: Seq Scan on t"
+
+
+def test_the_size_of_a_spill_of_both_is_reported() -> None:
+    old, new = (node("Sort", scan("t"), Sort_Key=["a"], Temp_Written_Blocks=blocks) for blocks in (1000, 100_000))
+    found = changed(old, new)
+    assert (found.level, sentences(found)) == (
+        PlanLevel.WORK,
+        ["Sort wrote 1 000 blocks to temporary files, now 100 000"],
+    )
+    other_size = replace(plan(new), block_bytes=4096)
+    assert ChangeKind.TEMP_BLOCKS not in kinds(difference(replace(plan(old), block_bytes=8192), other_size))
+
+
+def test_a_plan_is_not_called_the_same_without_saying_that_tests_of_subplans_were_not_compared() -> None:
+    def filtered(test: str) -> Plan:
+        sub = scan("d", Parent_Relationship="SubPlan", Subplan_Name="SubPlan 1")
+        return plan(scan("c", Filter=test, Plans=[sub]))
+
+    old, new = filtered("(SubPlan 1)"), filtered("(ANY (c.x = (SubPlan 1).col1))")
+    assert headline(difference(old, new)).endswith(
+        "(tests of subplans, which only one of them prints, are not compared)"
+    )
+    assert "tests" not in headline(difference(old, old))
 
 
 def test_a_table_that_is_read_once_instead_of_twice_is_still_read() -> None:
@@ -680,8 +720,21 @@ def test_a_change_in_time_within_the_spread_of_several_executions_is_noise() -> 
     assert found is not None
     assert (noise.unchanged.is_noise, found.unchanged.is_noise) == (True, False)
     assert found.unchanged.seconds == pytest.approx(0.042 - 0.034 / 3)
-    # 2.776 * sqrt((2.333 + 4) / 3) ms: Student's t with 4 degrees of freedom, and the variances of both sides.
-    assert found.unchanged.error_s == pytest.approx(0.004034, rel=1e-3)
+    # Student's t with the degrees of freedom of Welch and Satterthwaite, from variances of 2.333 and 4.
+    freedom = (7 / 3 + 4) ** 2 / ((7 / 3) ** 2 + 4**2) * 2
+    assert found.unchanged.error_s == pytest.approx(
+        stats.t.ppf(0.975, freedom) * math.sqrt((7 / 3 + 4) / 3) / 1000, rel=1e-9
+    )
+
+
+def test_an_execution_with_another_plan_does_not_count() -> None:
+    first, again = scan("t", Actual_Total_Time=10.0), scan("t", Actual_Total_Time=12.0)
+    other = index_scan("t", "t_a", Actual_Total_Time=90.0)
+    old = replace(plan(first), reruns=(plan(other),))
+    found = difference(old, replace(plan(again), reruns=(plan(again),))).time
+    assert found is not None
+    assert found.unchanged.seconds == pytest.approx(0.002)
+    assert found.unchanged.error_s is None
 
 
 def test_time_below_a_gather_is_part_of_its_time() -> None:

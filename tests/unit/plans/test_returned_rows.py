@@ -1,6 +1,7 @@
 """Rows are compared in order only if the statement orders them totally, and not at all if chance decides them."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -216,3 +217,73 @@ def test_values_of_the_server_itself_are_not_compared() -> None:
 def names_of_server(root: dict[str, Any]) -> list[str]:
     found = rows("SELECT 1", root).uncertainties([], 1)
     return [one.name for one in found if one.kind is UncertaintyKind.SERVER]
+
+
+def named(
+    root: dict[str, Any], statement: str = "SELECT 1", *, returns_floats: bool = False
+) -> list[tuple[UncertaintyKind, str]]:
+    found = replace(rows(statement, root, "id"), returns_floats=returns_floats)
+    return [(one.kind, one.name) for one in found.uncertainties([], 3)]
+
+
+@pytest.mark.parametrize(
+    ("statement", "root", "is_uncertain"),
+    [
+        (
+            "SELECT DISTINCT ON (n) id, n FROM t ORDER BY n",
+            node("Unique", ordered(read(), "t.n"), Output=["id", "n"]),
+            True,
+        ),
+        (
+            "SELECT DISTINCT ON (n) id, n FROM t ORDER BY n, id",
+            node("Unique", ordered(read(), "t.n", "t.id"), Output=["id", "n"]),
+            False,
+        ),
+        # In a view; an index gives the order.
+        ("SELECT * FROM v", node("Unique", ordered(read(), "t.n"), Output=["id", "n"]), True),
+        ("SELECT DISTINCT ON (n) * FROM t", node("Unique", BY_TWO_KEYS, Output=["id", "n"]), True),
+        # Without ON, all columns are keys.
+        ("SELECT DISTINCT n FROM t", node("Unique", ordered(read(), "t.n", output=("n",)), Output=["n"]), False),
+        ("SELECT DISTINCT n FROM t", node("Unique", BY_TWO_KEYS, Output=["n"]), False),
+    ],
+)
+def test_distinct_on_is_certain_only_with_a_total_order(
+    statement: str, root: dict[str, Any], *, is_uncertain: bool
+) -> None:
+    assert named(root, statement) == ([(UncertaintyKind.DISTINCT_ON, "")] if is_uncertain else [])
+
+
+@pytest.mark.parametrize(
+    ("function", "keys", "found"),
+    [
+        ("row_number()", ("t.n",), [(UncertaintyKind.WINDOW_TIES, "row_number()")]),
+        ("lag(t.m)", ("t.n",), [(UncertaintyKind.WINDOW_TIES, "lag()")]),
+        ("row_number()", ("t.n", "t.id"), []),
+        ("rank()", ("t.n",), []),
+    ],
+)
+def test_window_functions_that_tell_ties_apart_need_a_total_order(
+    function: str, keys: tuple[str, ...], found: list[tuple[UncertaintyKind, str]]
+) -> None:
+    assert named(node("WindowAgg", ordered(read(), *keys), Output=["t.n", f"{function} OVER (?)"])) == found
+
+
+@pytest.mark.parametrize(
+    ("output", "returns_floats", "found"),
+    [
+        ("array_agg(t.id)", False, [(UncertaintyKind.AGGREGATE_ORDER, "array_agg()")]),
+        ("string_agg((t.a)::text, ','::text ORDER BY t.id)", False, []),
+        (
+            "jsonb_agg(lower(t.a)) FILTER (WHERE (t.b ORDER BY c))",
+            False,
+            [(UncertaintyKind.AGGREGATE_ORDER, "jsonb_agg()")],
+        ),
+        ("sum(t.x)", True, [(UncertaintyKind.FLOAT, "sum()")]),
+        ("sum(t.x)", False, []),
+        ("max(t.x)", True, []),
+    ],
+)
+def test_aggregates_that_depend_on_the_order_of_their_input_are_named(
+    output: str, found: list[tuple[UncertaintyKind, str]], *, returns_floats: bool
+) -> None:
+    assert named(node("Aggregate", read(), Strategy="Plain", Output=[output]), returns_floats=returns_floats) == found

@@ -21,6 +21,7 @@ def test_new_switches_come_first_then_differing_settings_then_all_switches() -> 
         "enable_never": OFF,
         "hash_mem": amount("1", "1"),
         "work_mem": amount("4", "4"),
+        "given": amount("3", "1"),
     }
     contender = {
         "enable_sort": ON,
@@ -30,12 +31,14 @@ def test_new_switches_come_first_then_differing_settings_then_all_switches() -> 
         "enable_new_and_off": OFF,
         "hash_mem": amount("2", "2"),
         "work_mem": amount("8", "4"),
+        "given": amount("2", "2"),
         "new_amount": amount("1", "1"),
     }
     assert tried(baseline, contender) == [
         "new switch: enable_new = off",
         "changed default: hash_mem = 1",
         "other value: work_mem = 4",
+        "other value: given = 3",
         "switch: enable_sort = off",
         "switch: enable_hash = off",
         "switch: enable_sort = off, enable_hash = off",

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from pgversus.answers.answer import Answer, AttributionResult, StudyAnswer, Unanswered
+from pgversus.answers.answer import Answer, AttributionResult, Caveat, StudyAnswer, Unanswered
 from pgversus.answers.caveats import caveats
-from pgversus.answers.plans import ComparedPlans, PlansAnswer, compared
+from pgversus.answers.plans import ComparedPlans, PlansAnswer, StatisticsCause, compared
 from pgversus.records.plans import (
     Candidate,
     CapturedPlans,
@@ -108,7 +108,8 @@ def all_plans() -> PlansAnswer:
         comparison(_PAIR).arms, plans_of(captured(scan("t")), captured(scan("t"), rows=4, statistics="b"))
     )
     rows = compared(comparison(_PAIR).arms, _other_rows())
-    return PlansAnswer(compared=(*found, *undone, *unlike.compared, *rows.compared), unlike=unlike.unlike)
+    causes = [replace(one, cause=cause) for one in unlike.unlike for cause in StatisticsCause]
+    return PlansAnswer(compared=(*found, *undone, *unlike.compared, *rows.compared), unlike=(*unlike.unlike, *causes))
 
 
 def _other_rows() -> CapturedPlans:
@@ -187,7 +188,7 @@ def _warned() -> list[Answer]:
     """Return answers with every caveat."""
     differences = [
         Difference(kind=kind, name="jit", values=("1", ""), is_default=False)
-        for kind in ("build", "database", "setting", "index")
+        for kind in ("build", "database", "setting", "index", "table")
     ]
     differences += [Difference(kind="build", name=f"--{n}", values=("1", "2"), is_default=False) for n in range(10)]
     problems = tuple(
@@ -235,7 +236,8 @@ def _warned() -> list[Answer]:
                     blocks, requested, caveats=reported, differences=differences, stopped=StopReason.INTERRUPTED
                 )
                 found.append(replace(one, arms=known.arms))
-    return found
+    idle = Caveat(slug="setting-never-acted", values={"names": ["jit"]})
+    return [*found, answer(steady(1.1), caveats=(idle,))]
 
 
 def _on_hosts(result: ContenderResult, way: int) -> ContenderResult:

@@ -47,6 +47,13 @@ def test_each_version_has_a_bar_and_a_verdict_against_the_first() -> None:
     assert table.notes == []
 
 
+def test_a_version_without_a_plan_is_skipped() -> None:
+    nothing = replace(INDEXED, statements=tuple(replace(one, explained=None) for one in INDEXED.statements))
+    measured = timeline(SEQUENTIAL, INDEXED, nothing, SEQUENTIAL, labels=("14", "15", "16", "17")).answers[0]
+    notes = timeline_table(measured).notes
+    assert [note.partition(":")[0] for note in notes] == ["14 to 15", "15 to 17"]
+
+
 def test_plans_are_compared_with_the_version_before() -> None:
     there_and_back = timeline(SEQUENTIAL, INDEXED, SEQUENTIAL).answers[0]
     assert [[step.has_changed for step in steps] for steps in plan_steps(there_and_back)] == [[True], [True]]

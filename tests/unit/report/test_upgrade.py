@@ -11,7 +11,9 @@ from pgversus.answers.answer import OTHER_ROWS, Answer, AttributionResult, Cavea
 from pgversus.answers.known_findings import KnownFindings
 from pgversus.answers.upgrade import Finding, UpgradeAnswer, contexts_to_confirm, upgrade_answers
 from pgversus.cli.answer import exit_code
-from pgversus.errors import ExitCode, StudyError
+from pgversus.engine.testbed import TrialFailedError
+from pgversus.errors import ExitCode, StudyError, WorkloadError
+from pgversus.lab.failures import failures_of_first_run
 from pgversus.records.trials import NOTHING_FINISHED, FailedTrial, Phase
 from pgversus.report.console import SafeConsole
 from pgversus.report.json_document import json_pieces, study_document
@@ -189,7 +191,7 @@ def test_the_total_time_names_the_share_of_statements_without_a_ratio() -> None:
 def test_the_sentences_count_the_statements_that_need_attention_and_give_the_coverage() -> None:
     study = check(screened(0.4), *SAME, seconds=(20.0, 70.0, 0.0, 0.0, 0.0), confirmed={1: cases.slower_by_half()})
     load, coverage = study_sentences(study)
-    assert load.startswith("Total execution time on 17.8: +33")
+    assert load.startswith("Total time on 17.8, as the client sees it: +33")
     assert load.endswith("1 statement needs attention (1 slower).")
     assert coverage == (
         "5 of 6 statements were checked, 90.0 % of the load. "
@@ -376,3 +378,62 @@ def test_settings_may_have_no_side_effects_or_unknown_ones() -> None:
     assert "other statement" not in notes(study)
     (upgrade,) = json.loads("".join(json_pieces(study_document(undone(None, {})))))["upgrades"]
     assert upgrade["statements"][0]["undone_by"]["side_effects"] is None
+
+
+def test_a_confirmation_of_the_other_sign_contradicts_the_screening() -> None:
+    tending = answer([rate_block(n, 1000.0, 1000.0 * (1.03 + _NOISE[n % 6])) for n in range(1, 7)])
+    for effect, finding in ((1.25, Finding.LIKELY_FASTER), (0.8, Finding.NO_DIFFERENCE)):
+        study = check(screened(effect), *SAME, seconds=(1.0,) * 5, confirmed={1: tending})
+        (found,) = [one for one in only(study).findings if one.statement.name == "1"]
+        assert found.finding is finding
+
+
+def failing(arm: int) -> Answer:
+    """An answer in which every trial of an arm failed."""
+    failure = FailedTrial(arm=arm, phase=Phase.MEASURE, message="ERROR:  no such function")
+    speeds = [(None, 1000.0), (1000.0, None)][arm]
+    blocks = [rate_block(n, *speeds)._replace(failures=(failure,)) for n in range(1, 7)]
+    return answer(blocks, comparison(), stopped=StopReason.FAILED, invalid=frozenset({1}))
+
+
+def test_a_statement_that_fails_on_the_source_does_not_need_attention() -> None:
+    upgrade = only(check(failing(0), failing(1), *SAME, seconds=(1.0,) * 6))
+    findings = {one.statement.name: one.finding for one in upgrade.findings}
+    assert (findings["1"], findings["2"]) == (Finding.NOT_MEASURED, Finding.FAILS)
+    for arm, finding in (("16.12", Finding.NOT_MEASURED), ("17.8", Finding.FAILS)):
+        error = failed_first_run(arm)
+        upgrade = only(check(*SAME, seconds=(1.0,) * 5, failure=error.summary))
+        assert {one.statement.name: one.finding for one in upgrade.findings}["5"] is finding
+
+
+def failed_first_run(arm: str) -> WorkloadError:
+    """Return the error of a first run that fails on an arm."""
+    with (
+        pytest.raises(WorkloadError) as caught,
+        failures_of_first_run(arm, PgbenchWorkload(scripts=()), 60.0, "fix it"),
+    ):
+        raise TrialFailedError("ERROR:  no such function")
+    return caught.value
+
+
+def test_only_statements_with_a_result_are_called_checked() -> None:
+    study = check(failing(1), *SAME, seconds=(10.0, 20.0, 20.0, 20.0, 10.0, 10.0), failure="no")
+    assert study_sentences(study)[-1] == (
+        "4 of 7 statements were checked, 70.0 % of the load. Left out: 2 statements, 20.0 % (execution fails), "
+        "1 statement, 10.0 % (no values for its parameters)."
+    )
+
+
+def test_grave_caveats_of_a_confirmation_are_named() -> None:
+    drifting = replace(cases.slower_by_half(), caveats=(Caveat(slug="drift", arm=None, values={}),))
+    study = check(screened(0.6), *SAME, seconds=(1.0,) * 5, confirmed={1: drifting})
+    (table,) = finding_tables(study, 10)
+    assert table.rows[0][1] == "slower (CHECK)"
+    assert table.notes[0].startswith("CHECK 1: see the caveats in ")
+
+
+def test_a_statement_that_is_slower_and_returns_other_rows_fails_on_both() -> None:
+    other_rows = replace(screened(0.6), caveats=(Caveat(slug=OTHER_ROWS, arm=1, values={}),))
+    study = check(other_rows, *SAME, seconds=(1.0,) * 5, confirmed={1: cases.slower_by_half()})
+    assert exit_code(study, ("slower",)) is ExitCode.FAIL_ON
+    assert exit_code(study, ("rows",)) is ExitCode.FAIL_ON

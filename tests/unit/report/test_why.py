@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from pgversus.answers.answer import Answer, AttributionResult
+from pgversus.answers.answer import Answer, AttributionResult, Caveat
 from pgversus.answers.plans import PlansAnswer
 from pgversus.records.plans import CapturedPlans, RemainingDifference
 from pgversus.records.trials import Block
@@ -22,6 +22,9 @@ from tests.unit.report import cases
 
 OLD, NEW = captured(scan("t")), captured(scan("t", "Index Scan", Index_Name="i"))
 CHANGED, UNDONE, SAME = plans_of(OLD, NEW), plans_of(OLD, NEW, undone_by=OFF), plans_of(OLD, OLD)
+INDEXED = scan("t", "Index Scan", Index_Name="i")
+ON = replace(OFF, candidate=replace(OFF.candidate, settings=(("enable_x", "on"),)))
+AT_ODDS = replace(plans_of(captured(scan("t"), scan("t")), captured(INDEXED, INDEXED)), undone_by=((OFF, ON),))
 
 
 def failed(words: str) -> AttributionResult:
@@ -88,7 +91,13 @@ def test_the_parts_are_stated_as_factors_and_as_time_per_transaction() -> None:
         (cases.faster(), UNDONE, failed("no room"), "The effect of the plans was not measured: no room."),
         (cases.undecided(), UNDONE, None, "was not measured: the comparison is undecided"),
         (cases.undecided(), SAME, None, "17.8 uses the same plans as 16.12."),
-        (cases.faster(), SAME, None, "no counter differs significantly"),
+        (cases.faster(), SAME, None, "no counter of the servers differs significantly"),
+        (
+            cases.faster(),
+            AT_ODDS,
+            None,
+            "the settings that restore the plans of 16.12 on 17.8 contradict each other.",
+        ),
     ],
 )
 def test_without_a_measurement_no_cause_is_claimed(
@@ -102,10 +111,10 @@ def test_without_a_measurement_no_cause_is_claimed(
 @pytest.mark.parametrize(
     ("whole", "words"),
     [
-        ((0.8, 0.7, 0.9), "CHECK: this measurement contradicts the verdict."),
+        ((0.8, 0.7, 0.9), "CHECK: this measurement contradicts the verdict (-20.0 % [-30.0 %, -10.0 %])."),
         (
             (1.1, 0.9, 1.3),
-            "This measurement alone does not confirm the verdict: its interval includes zero difference.",
+            "does not confirm the verdict: its interval includes zero difference (+10.0 % [-10.0 %, +30.0 %]).",
         ),
     ],
 )
@@ -123,8 +132,27 @@ def test_a_measurement_that_does_not_confirm_the_verdict_names_no_cause(
 
 def test_remaining_differences_from_the_old_plans_are_named() -> None:
     near = plans_of(OLD, NEW, undone_by=replace(OFF, but_for=RemainingDifference.SORTS))
-    reported = claim(cases.with_plans(cases.faster(), near, cases.attributed((0.98, 0.93, 1.03))))
-    assert "With enable_x = off, 17.8 uses the plans of 16.12, except for sorts." in reported
+    words = "With enable_x = off, 17.8 uses the plans of 16.12, except for sorts."
+    assert words in claim(cases.with_plans(cases.faster(), near, cases.attributed((0.98, 0.93, 1.03))))
+    # Or only the plans that the measurement itself has captured differ in sorts.
+    measured = replace(cases.attributed((0.98, 0.93, 1.03)), is_but_for_sorts=True)
+    assert words in claim(cases.with_plans(cases.faster(), UNDONE, measured))
+
+
+def test_time_that_may_be_zero_is_not_called_saved() -> None:
+    one = cases.attributed((0.02, -0.1, 0.1))
+    assert one.found is not None
+    little = replace(one.found, plans_s=BoundedValue(value=1e-5, low=-1e-5, high=3e-5))
+    reported = claim(cases.with_plans(cases.faster(), UNDONE, replace(one, found=little)))
+    assert "Per transaction: no certain change due to plans, 58 ms saved in total" in reported
+
+
+def test_plans_under_load_are_not_claimed_to_be_the_captured_ones() -> None:
+    caveat = Caveat(slug="other-plans-under-load", arm=1, values={"arm": "17.8", "others": 150, "plans": 200})
+    same = cases.with_plans(cases.faster(), SAME)
+    assert claim(replace(same, caveats=(*same.caveats, caveat))) == (
+        "The captured plans of 17.8 are those of 16.12, but others were used under load (see the caveats)."
+    )
 
 
 def counted(blocks: Sequence[Block]) -> list[Block]:
