@@ -246,14 +246,19 @@ def test_targets_can_be_checked_with_the_statistics_of_upgrade_day(command_line:
 @pytest.mark.long
 def test_a_prepared_statement_is_executed_and_explained_as_prepared(command_line: CommandLine) -> None:
     rows = "CREATE TABLE t AS SELECT i AS a FROM generate_series(1, 10000) AS i;"
-    command_line.write("setup.sql", f"{rows}\nCREATE UNIQUE INDEX ON t (a);\n")
+    put = "CREATE FUNCTION put() RETURNS int LANGUAGE sql AS 'INSERT INTO puts VALUES (1) RETURNING a';"
+    command_line.write("setup.sql", f"{rows}\nCREATE UNIQUE INDEX ON t (a);\nCREATE TABLE puts (a int);\n{put}\n")
     lookup = "-- name: lookup\n-- values: $1 = '7', $2 = NULL\nSELECT a, coalesce($2, 'none') FROM t WHERE a = $1;\n"
-    command_line.write("some.sql", f"{lookup}-- name: untyped\n-- values: $1 = 'x'\nSELECT $1 IS NULL;\n")
+    command_line.write(
+        "some.sql", f"{lookup}-- name: untyped\n-- values: $1 = 'x'\nSELECT $1 IS NULL;\n-- name: put\nSELECT put();\n"
+    )
     arguments = ["-M", "prepared", "--setup", "setup.sql", "--statements", "some.sql", "--budget", "5s"]
     ended = command_line.run("upgrade-check", "12.22", "17.8", *arguments, "--results", "r", "--json")
     assert ended.code == 0, ended.stderr
     (upgrade,) = ended.document["upgrades"]
     assert {one["finding"] for one in upgrade["statements"]} & {"fails", "different rows", "not measured"} == set()
+    writing = {one["statement"]["name"]: one["statement"]["volatile_functions"] for one in upgrade["statements"]}
+    assert {name: functions for name, functions in writing.items() if functions} == {"put": ["put()"]}
     with results_database(command_line.directory / "r") as database:
         plans = database.execute(
             "SELECT script, parameters, planned, row_count FROM plan WHERE number = 1 AND template IS NOT NULL"

@@ -175,3 +175,5 @@ def _findings(answer: "StudyAnswer", known: "KnownFindings | None") -> Iterator[
                 yield "undecided"
             else:
                 yield "rows" if one.finding is Finding.OTHER_ROWS else one.finding.value
+                if one.finding is Finding.OTHER_ROWS and one.is_confirmed_slower(upgrade.target):
+                    yield Finding.SLOWER.value

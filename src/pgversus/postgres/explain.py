@@ -12,7 +12,7 @@ from psycopg.pq import TransactionStatus
 from psycopg.types.string import TextLoader
 
 from pgversus.plans.explain import checked_root
-from pgversus.plans.returned_rows import FunctionName, ReturnedRows
+from pgversus.plans.returned_rows import FunctionName, ReturnedRows, functions_in
 from pgversus.postgres.catalog import sql_text
 from pgversus.postgres.session import Connection
 from pgversus.records.plans import Explained, PlannerSetting, RowsDigest, Statement
@@ -74,23 +74,50 @@ def rows_digest(connection: Connection, statement: str) -> RowsDigest | None:
     )
 
 
-def _columns(connection: Connection, statement: str) -> list[str] | None:
-    """Return the names of the columns that a statement returns, without running it; None if it is not a query."""
+def _columns(connection: Connection, statement: str) -> list[psycopg.Column] | None:
+    """Return the columns that a statement returns, without running it; None if it is not a query."""
     # The statement may end with a comment, so the parenthesis is on a new line.
     nothing = f"SELECT * FROM ({statement}\n) AS pgversus_row LIMIT 0"  # noqa: S608 - the user's own
     try:
         with connection.transaction():
-            return [column.name for column in connection.execute(nothing.encode()).description or ()]
+            return list(connection.execute(nothing.encode()).description or ())
     except (psycopg.errors.SyntaxError, psycopg.errors.FeatureNotSupported):
         # A statement that changes data is not allowed in FROM.
         return None
 
 
-def _returned_rows(connection: Connection, statement: str, columns: Sequence[str]) -> ReturnedRows:
+_FLOATS = ("float4", "float8")
+
+
+_HARMLESS = frozenset(
+    {"clock_timestamp", "gen_random_uuid", "pg_sleep", "random", "random_normal", "timeofday", "uuidv4", "uuidv7"}
+)
+"""Volatile functions of PostgreSQL that change nothing."""
+
+
+def functions_that_may_write(connection: Connection, query: str) -> list[str]:
+    """Return the volatile functions that a query calls, except those known to be harmless; empty if it has no plan."""
+    try:
+        with connection.transaction(force_rollback=True):
+            (explained,) = json.loads(_explained(connection, _PLANNED, query))
+            called = functions_in(checked_root(explained, "EXPLAIN"))
+    except psycopg.Error:
+        if connection.closed:
+            raise
+        # Its first run reports the error.
+        return []
+    found = [(schema, name) for schema, name in _volatile(connection, called) if schema or name not in _HARMLESS]
+    return [f"{schema}.{name}()" if schema else f"{name}()" for schema, name in found]
+
+
+def _returned_rows(connection: Connection, statement: str, columns: Sequence[psycopg.Column]) -> ReturnedRows:
     (explained,) = json.loads(_explained(connection, _PLANNED, statement))
     return ReturnedRows(
         statement=statement,
-        columns=columns,
+        columns=[column.name for column in columns],
+        returns_floats=any(
+            connection.adapters.types[name].oid == column.type_code for column in columns for name in _FLOATS
+        ),
         root=checked_root(explained, "EXPLAIN"),
         unique_keys=_unique_keys(connection),
         index_keys=index_keys(connection),

@@ -151,6 +151,17 @@ def differences(fingerprints: Sequence[Fingerprint], factors: Sequence[str]) -> 
     )
 
 
+def table_differences(fingerprints: Sequence[Fingerprint]) -> tuple[Difference, ...]:
+    """Return the tables and materialized views whose rows differ; the value of an arm is its number of rows."""
+    found = []
+    for name in sorted({name for one in fingerprints for name in one.tables}):
+        digests = [one.tables.get(name) for one in fingerprints]
+        if any(digest != digests[0] for digest in digests):
+            rows = tuple("" if digest is None else str(digest.rows) for digest in digests)
+            found.append(Difference(kind="table", name=name, values=rows, is_default=False))
+    return tuple(found)
+
+
 def _unequal(table: str, base_label: str, base: TableDigest | None, label: str, other: TableDigest | None) -> str:
     if base is None or other is None:
         holder, rows = (label, other) if base is None else (base_label, base)

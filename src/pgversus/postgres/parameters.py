@@ -16,6 +16,7 @@ from pgversus.text.redaction import code_without_secrets
 
 T = TypeVar("T")
 _NAME = "pgversus_parameters"
+_TRIAL_MS = 1000
 _EXPLAIN = "EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON) "
 _TYPES = "SELECT parameter_types::text[] FROM pg_prepared_statements WHERE name = %s"
 
@@ -23,8 +24,9 @@ _TYPES = "SELECT parameter_types::text[] FROM pg_prepared_statements WHERE name 
 def suggested_samples(connection: Connection, text: str) -> list[Sample]:
     """Return samples of a statement with common and with rare values of the columns that use its parameters.
 
-    Empty if the server rejects the statement, or if the column of a parameter or its statistics are unknown. The
-    statement is planned, not executed. text: one statement, according to the parser. ServerError if the server is lost.
+    Empty if the server rejects the statement, or if the column of a parameter or its statistics are unknown. Values
+    with which it fails are left out. Each sample is executed for a short time, and undone. text: one statement,
+    according to the parser. ServerError if the server is lost.
     """
 
     def ask() -> list[Sample]:
@@ -85,7 +87,24 @@ def _suggested(connection: Connection, text: str) -> list[Sample]:
     plans = [one["Plan"] for one in explained if isinstance(one, dict) and "Plan" in one]
     uses = [*chain.from_iterable(map(uses_in_plan, plans)), *assigned(text)]
     known = {column: _values(connection, column) for column in {use.column for use in uses}}
-    return chosen_samples(text, types, uses, known)
+    return [sample for sample in chosen_samples(text, types, uses, known) if _works(connection, sample)]
+
+
+def _works(connection: Connection, sample: Sample) -> bool:
+    """Return whether the prepared statement accepts these values; true if it takes too long to tell."""
+    values = sql.SQL(", ").join(map(sql.Literal, sample.values))
+    try:
+        with connection.transaction(force_rollback=True):
+            connection.execute("SET LOCAL plan_cache_mode = auto")
+            connection.execute(f"SET LOCAL statement_timeout = {_TRIAL_MS}")
+            connection.execute(sql.SQL("EXECUTE {}({})").format(sql.Identifier(_NAME), values))
+    except psycopg.errors.QueryCanceled:
+        return True
+    except psycopg.Error:
+        if connection.closed:
+            raise
+        return False
+    return True
 
 
 def _values(connection: Connection, column: Column) -> ColumnValues:

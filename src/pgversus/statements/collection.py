@@ -61,6 +61,8 @@ class Collection:
 
     def __init__(self) -> None:
         self._groups: dict[str, _Group] = {}
+        self.database = ""
+        """Name of the database whose executions count; empty if unknown."""
 
     def add_counters(self, text: str, *, calls: int, seconds: float, rows: int | None) -> None:
         """Add the counters of pg_stat_statements for a statement. Times from logs are then not added to them."""
@@ -81,6 +83,25 @@ class Collection:
             group.seconds += sample.seconds or 0.0
         if has_values and parameters_in(sample.text) <= len(sample.values):
             group.samples.add(sample)
+
+    def add_group(self, text: str, *, calls: int, seconds: float, samples: _Samples) -> None:
+        """Add executions from a log that were collected elsewhere. samples: those with the values of all parameters."""
+        group = self._group(text)
+        if not group.has_counters:
+            group.calls += calls
+            group.seconds += seconds
+        if not group.samples.seen:
+            group.samples = samples
+            return
+        for sample in samples.found:
+            # Each stands for as many executions as were seen for it.
+            for _ in range(samples.step):
+                group.samples.add(sample)
+
+    def hand_over(self, other: "Collection") -> None:
+        """Add the executions of this collection, which has nothing else, to another one."""
+        for group in self._groups.values():
+            other.add_group(group.text, calls=group.calls, seconds=group.seconds, samples=group.samples)
 
     def add_listed(self, listed: ListedStatement) -> None:
         """Add a statement of an earlier list, with its counters and samples."""

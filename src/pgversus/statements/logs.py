@@ -16,7 +16,7 @@ from pgversus.statements.statement import Sample
 
 CSV_COLUMNS = range(22, 30)
 """Number of columns of csvlog: 22 in version 9.0, 26 since 14."""
-_CSV_SESSION, _CSV_SEVERITY, _CSV_MESSAGE, _CSV_DETAIL, _CSV_CONTEXT = 5, 11, 13, 14, 18
+_CSV_DATABASE, _CSV_SESSION, _CSV_SEVERITY, _CSV_MESSAGE, _CSV_DETAIL, _CSV_CONTEXT = 2, 5, 11, 13, 14, 18
 SEVERITIES = frozenset(
     {"DEBUG5", "DEBUG4", "DEBUG3", "DEBUG2", "DEBUG1", "INFO", "NOTICE", "WARNING", "ERROR", "LOG", "FATAL", "PANIC"}
 )
@@ -49,6 +49,8 @@ class LogEntry:
     message: str
     detail: str
     context: str
+    database: str = ""
+    """Name of the session's database; empty if the log does not contain it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +59,8 @@ class Execution:
 
     sample: Sample
     has_values: bool
+    database: str = ""
+    """Empty if unknown."""
 
 
 def csv_entries(lines: Iterable[str]) -> Iterator[LogEntry | None]:
@@ -69,6 +73,7 @@ def csv_entries(lines: Iterable[str]) -> Iterator[LogEntry | None]:
                 message=row[_CSV_MESSAGE],
                 detail=row[_CSV_DETAIL],
                 context=row[_CSV_CONTEXT],
+                database=row[_CSV_DATABASE],
             )
         elif row:
             yield None
@@ -86,6 +91,7 @@ def json_entries(lines: Iterable[str]) -> Iterator[LogEntry | None]:
                 message=row["message"],
                 detail=str(row.get("detail", "")),
                 context=str(row.get("context", "")),
+                database=str(row.get("dbname", "")),
             )
         else:
             yield None
@@ -129,8 +135,7 @@ def executions(entries: Iterable[LogEntry]) -> Iterator[Execution]:
     """
     sent: dict[str, tuple[str, str]] = {}
     """Text and detail of the statement logged last, by session: its duration follows in a separate message."""
-    explained: dict[str, Execution] = {}
-    """The execution that auto_explain reported last, by session."""
+    once = _Once()
     for entry in entries:
         duration = _DURATION.fullmatch(entry.message)
         if duration is None:
@@ -139,21 +144,52 @@ def executions(entries: Iterable[LogEntry]) -> Iterator[Execution]:
             continue
         seconds, rest = float(duration[1]) * _MS, duration[2]
         if rest is not None and rest.startswith(_PLAN):
-            if _NESTED.search(entry.context):
-                continue
-            if entry.session in explained:
-                yield explained.pop(entry.session)
-            if (found := _explained(rest.removeprefix(_PLAN), seconds)) is not None:
-                explained[entry.session] = found
+            if not _NESTED.search(entry.context):
+                yield from once.planned(entry.session, _explained(rest.removeprefix(_PLAN), seconds, entry.database))
             continue
         text, detail = _text_and_detail(rest, entry, sent)
-        if not text:
-            continue
-        execution = _execution(text, detail, seconds)
-        if (before := explained.pop(entry.session, None)) is not None and before.sample.text != text.strip():
+        if text:
+            yield from once.timed(entry.session, _execution(text, detail, seconds, entry.database))
+    yield from once.rest()
+
+
+class _Once:
+    """Counts an execution once that both auto_explain and the server report.
+
+    Its plan comes first; if it was executed in steps (parse, bind, execute), the plan comes last.
+    """
+
+    def __init__(self) -> None:
+        self._explained: dict[str, Execution] = {}
+        """The execution that auto_explain reported last, by session, until the server reports one."""
+        self._timed: dict[str, Execution] = {}
+        """The execution that the server reported last, by session, unless its plan came first."""
+
+    def planned(self, session: str, execution: Execution | None) -> Iterator[Execution]:
+        """Take a report of auto_explain; None for one without a statement. Yield the one before it."""
+        if session in self._explained:
+            yield self._explained.pop(session)
+        last = self._timed.pop(session, None)
+        if execution is not None and not (last is not None and _is_part(execution.sample, last.sample)):
+            self._explained[session] = execution
+
+    def timed(self, session: str, execution: Execution) -> Iterator[Execution]:
+        """Take a report of the server, and yield it, after a plan of another statement."""
+        before = self._explained.pop(session, None)
+        if before is None:
+            self._timed[session] = execution
+        elif before.sample.text != execution.sample.text.strip():
             yield before
         yield execution
-    yield from explained.values()
+
+    def rest(self) -> Iterator[Execution]:
+        """Yield the executions that only auto_explain reported."""
+        yield from self._explained.values()
+
+
+def _is_part(plan: Sample, whole: Sample) -> bool:
+    """Return whether a plan may belong to the execution that was reported before it."""
+    return plan.text == whole.text.strip() and (plan.seconds or 0.0) <= (whole.seconds or 0.0)
 
 
 def _text_and_detail(rest: str | None, entry: LogEntry, sent: dict[str, tuple[str, str]]) -> tuple[str, str]:
@@ -164,26 +200,28 @@ def _text_and_detail(rest: str | None, entry: LogEntry, sent: dict[str, tuple[st
     return ("", "") if statement is None else (statement[1], entry.detail)
 
 
-def _execution(text: str, detail: str, seconds: float) -> Execution:
+def _execution(text: str, detail: str, seconds: float, database: str) -> Execution:
     prefix = _PARAMETERS.match(detail)
     values = logged_values(detail[prefix.end() :]) if prefix else ()
     has_values = values is not None and parameters_in(text) <= len(values)
-    return Execution(sample=Sample(text=text, values=values or (), seconds=seconds), has_values=has_values)
+    sample = Sample(text=text, values=values or (), seconds=seconds)
+    return Execution(sample=sample, has_values=has_values, database=database)
 
 
-def _explained(body: str, seconds: float) -> Execution | None:
+def _explained(body: str, seconds: float, database: str) -> Execution | None:
     """Return the execution that a message of auto_explain reports in text or JSON format; None for other messages."""
     if body.lstrip().startswith("{"):
         plan = _json(body)
         if not isinstance(plan, dict) or not isinstance(plan.get("Query Text"), str):
             return None
         values = plan.get("Query Parameters", "")
-        return _execution(plan["Query Text"].strip(), f"Query Parameters: {values}" if values else "", seconds)
+        detail = f"Query Parameters: {values}" if values else ""
+        return _execution(plan["Query Text"].strip(), detail, seconds, database)
     if not body.startswith("Query Text: ") or (plan_line := _PLAN_LINE.search(body)) is None:
         return None
     head = body[: plan_line.start()].removeprefix("Query Text: ")
     text, _, values = head.partition("\nQuery Parameters: ")
-    return _execution(text.strip(), f"Query Parameters: {values.strip()}" if values else "", seconds)
+    return _execution(text.strip(), f"Query Parameters: {values.strip()}" if values else "", seconds, database)
 
 
 def _session(prefix: str) -> str:

@@ -163,9 +163,21 @@ def _add_executions(entries: Iterable[LogEntry | None], collection: Collection, 
             else:
                 yield entry
 
+    by_database: dict[str, Collection] = defaultdict(Collection)
+    seconds, found = dict[str, float](), Counter[str]()
     for execution in executions(messages()):
-        collection.add_execution(execution.sample, has_values=execution.has_values)
-        report.found += 1
+        name = execution.database
+        by_database[name].add_execution(execution.sample, has_values=execution.has_values)
+        seconds[name] = seconds.get(name, 0.0) + (execution.sample.seconds or 0.0)
+        found[name] += 1
+    if by_database:
+        # As for counters: the application's database takes most of the time. Further logs are of the same application.
+        if collection.database not in by_database:
+            collection.database = max(seconds, key=seconds.__getitem__)
+        by_database[collection.database].hand_over(collection)
+        report.found += found[collection.database]
+        if others := found.total() - found[collection.database]:
+            report.skipped[_ELSEWHERE] += others
 
 
 def _counters(where: str, head: list[str], lines: Iterable[str], report: SourceReport) -> Iterator[Counted]:

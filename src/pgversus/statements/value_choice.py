@@ -17,8 +17,10 @@ _NAME = r"""(?:"(?:[^"]|"")+"|\w+)\.(?:"(?:[^"]|"")+"|\w+)"""
 _CAST = r"::[\w ]+(?:\([\d,]+\))?"
 _COLUMN = rf"(?:(?<!\w)\((?P<cast>{_NAME})\){_CAST}|(?P<plain>{_NAME}))"
 _OPERATOR = r"(?P<operator><>|<=|>=|=|<|>|~~\*?)"
-_PARAMETER = r"(?P<any>ANY \()?\(?\$(?P<number>\d+)\)?"
+_PARAMETER = r"(?P<any>ANY \()?(?P<open>\()?\$(?P<number>\d+)(?(open)\))"
 _COMPARED = re.compile(rf"{_COLUMN} {_OPERATOR} {_PARAMETER}")
+_IN_LIST = re.compile(rf"{_COLUMN} (?:=|<>) (?:ANY|ALL) \(\(?ARRAY\[(?P<list>[^\]]*)\]")
+_IN_ARRAY = re.compile(r"(?<![\w$])\$(\d+)")
 _COMPARED_WITH = re.compile(rf"{_PARAMETER}(?:{_CAST})? {_OPERATOR} {_COLUMN}")
 _TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 _ASSIGNED, _ANY = ":=", " ANY"
@@ -54,6 +56,8 @@ class ParameterUse:
     column: Column
     operator: str
     """From the column's side: `created > $1` has `>`, `id = ANY ($1)` has `= ANY`, and `SET id = $1` has `:=`."""
+    place: int = 0
+    """Its place in a list: 1 for `$4` in `id IN ($3, $4)`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,12 +84,12 @@ def uses_in_plan(plan: Mapping[str, Any]) -> list[ParameterUse]:
     for node in nodes:
         for name, text in node.items():
             if isinstance(text, str) and name.endswith(("Cond", "Filter")):
-                for column, operator, number in _comparisons(text):
+                for column, operator, number, place in _comparisons(text):
                     alias, _, plain = column.rpartition(".")
                     table = tables.get(_unquoted(alias))
                     if table is not None:
-                        place = Column(table=table, name=_unquoted(plain))
-                        found.append(ParameterUse(number=number, column=place, operator=operator))
+                        of = Column(table=table, name=_unquoted(plain))
+                        found.append(ParameterUse(number=number, column=of, operator=operator, place=place))
     return found
 
 
@@ -157,7 +161,7 @@ def _value(
         likely = _values(values, value_class)
         if use.operator.endswith(_ANY):
             return "{" + ",".join(map(_element, likely[:_LISTED])) + "}"
-        return f"{likely[0][:_PREFIX]}%" if use.operator in _LIKE else likely[0]
+        return f"{likely[0][:_PREFIX]}%" if use.operator in _LIKE else likely[min(use.place, len(likely) - 1)]
     return None
 
 
@@ -190,14 +194,17 @@ def _bound(operator: str, others: set[str], ordered: Sequence[str], value_class:
     return ordered[min(len(ordered) - 1, int(fraction * len(ordered)))]
 
 
-def _comparisons(text: str) -> Iterator[tuple[str, str, int]]:
-    """Yield column, operator and number of the parameter of each comparison in a condition."""
+def _comparisons(text: str) -> Iterator[tuple[str, str, int, int]]:
+    """Yield column, operator, number of the parameter, and its place in a list, of each comparison in a condition."""
+    for found in _IN_LIST.finditer(text):
+        for place, number in enumerate(_IN_ARRAY.findall(found["list"])):
+            yield found["cast"] or found["plain"], "=", int(number), place
     for found in _COMPARED.finditer(text):
         operator = found["operator"] + (_ANY if found["any"] else "")
-        yield found["cast"] or found["plain"], operator, int(found["number"])
+        yield found["cast"] or found["plain"], operator, int(found["number"]), 0
     for found in _COMPARED_WITH.finditer(text):
         operator = found["operator"]
-        yield found["cast"] or found["plain"], _TURNED.get(operator, operator), int(found["number"])
+        yield found["cast"] or found["plain"], _TURNED.get(operator, operator), int(found["number"]), 0
 
 
 def _nodes(plan: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -20,7 +20,9 @@ from pgversus.study.servers import RunningServer
 from pgversus.study.settings import Setting
 from pgversus.study.statement_scripts import (
     IS_NEW,
+    executed,
     planning_script,
+    rolled_back,
     script_of,
     script_of_sample,
     with_literals_instead,
@@ -141,6 +143,43 @@ def with_literals_in(study: Study, labels: Collection[str]) -> Study:
 def _with_literals(context: Context) -> Context:
     ((_, name),) = context.levels
     return _with_script(context, name, with_literals_instead(script_in(context)), number=context.number)
+
+
+def queries_in(study: Study) -> dict[int, str]:
+    """Return the queries that are not rolled back, with their values, by number of their context."""
+    numbers = {one.context for one in study.statements if not one.is_planning and not one.needs_values}
+    contexts = [one for one in study.contexts if one.number in numbers]
+    return {one.number: executed(script_in(one)) for one in contexts if not script_in(one).is_rolled_back}
+
+
+def with_queries_rolled_back(study: Study, functions: Mapping[int, Sequence[str]]) -> Study:
+    """Return the study with the queries of some contexts in transactions that are rolled back.
+
+    functions: those that each of these queries calls and that may write, by number of its context.
+    """
+    contexts = [_rolled_back(one) if one.number in functions else one for one in study.contexts]
+    statements = [
+        one if one.context is None else replace(one, volatile_functions=tuple(functions.get(one.context, ())))
+        for one in study.statements
+    ]
+    return replace(study, contexts=tuple(contexts), statements=tuple(statements))
+
+
+def stored_functions(statements: Iterable[ApplicationStatement]) -> dict[int, tuple[str, ...]]:
+    """Return the functions that may write in a stored study, by number of the context that calls them."""
+    found = {one.context: one.volatile_functions for one in statements if one.volatile_functions}
+    return {number: functions for number, functions in found.items() if number is not None}
+
+
+def _rolled_back(context: Context) -> Context:
+    script = rolled_back(script_in(context))
+    arms = tuple(
+        replace(arm, workload=replace(load, scripts=(script,)))
+        for arm, load in zip(
+            context.comparison.arms, loads_of([arm.workload for arm in context.comparison.arms]), strict=True
+        )
+    )
+    return replace(context, comparison=replace(context.comparison, arms=arms))
 
 
 def stored_values(statements: Iterable[ApplicationStatement]) -> dict[str, list[Sample]]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import count
 
 from pgversus.statements.literals import literal, parameters_in, with_literals
@@ -16,14 +17,20 @@ IS_NEW = "pgversus_new"
 """The variable that is 1 until a session has prepared its statement."""
 _PREPARED = "pgversus_statement"
 _BEGIN = "BEGIN;\n"
-_VARIABLE = re.compile(r"(?<!:):(?=\w)")
+_END_OF_ONCE = "\\endif\n"
+_VARIABLE = re.compile(r"(?<!:):(?=[A-Za-z0-9_]|[^\x00-\x7F])")
 """Text that pgbench would read as a variable; a cast has two colons."""
+_PREFIX = re.compile(r"(?<![\w$])(?:[uU]&|[nN])\Z")
+"""The prefix of a string with Unicode escapes, or of a national string; E is a part of the string."""
+_COLON = r"\\003A"
+"""The Unicode escape of a colon, as a replacement."""
 
 
 def script_of(statement: RecordedStatement, name: str, mode: QueryMode) -> Script:
     """Return the script that executes a statement with values of the application; writes are rolled back.
 
-    Until its values are chosen, the script is only its text. mode: the query mode of the application.
+    Until its values are chosen, the script is only its text. mode: the query mode of the application. A query that
+    calls a function may write as well: see `rolled_back`.
     """
     if statement.obstacle == NO_VALUES:
         return Script(name=f"{name}{SCRIPT}", text=statement.text)
@@ -44,12 +51,13 @@ def _preparing(sample: Sample, kind: StatementKind, name: str) -> Script:
 
     It uses SQL's PREPARE, not a mode of pgbench, to keep the numbers of parameters and to pass NULL and any text.
     """
-    text = _bare(with_blank_comments(sample.text))
-    prepared = PreparedStatement(text=text, values=sample.values[: parameters_in(text)])
+    bare = _bare(with_blank_comments(sample.text))
+    prepared = PreparedStatement(text=bare, values=sample.values[: parameters_in(bare)])
     values = pgbench_text(", ".join(map(literal, prepared.values)))
     once = f"PREPARE {_PREPARED} AS {pgbench_text(prepared.text)};\n\\set {IS_NEW} 0\n"
     always = _transaction(f"EXECUTE {_PREPARED} ({values})", kind)
-    return Script(name=f"{name}{SCRIPT}", text=f"\\if :{IS_NEW}\n{once}\\endif\n{always}", prepared=prepared)
+    text = f"\\if :{IS_NEW}\n{once}{_END_OF_ONCE}{always}"
+    return Script(name=f"{name}{SCRIPT}", text=text, prepared=prepared)
 
 
 def _has_secrets(sample: Sample) -> bool:
@@ -66,19 +74,27 @@ def with_literals_instead(script: Script) -> Script:
     return script_of_sample(sample, kind, script.name.removesuffix(SCRIPT))
 
 
+def rolled_back(script: Script) -> Script:
+    """Return the script with its statement in a transaction that is rolled back."""
+    if script.is_rolled_back or script.text is None:
+        return script
+    once, end, statement = script.text.rpartition(_END_OF_ONCE) if script.prepared else ("", "", script.text)
+    return replace(script, text=f"{once}{end}{_BEGIN}{statement}{ROLLED_BACK}")
+
+
 def planning_script(scripts: Iterable[Script], name: str) -> Script:
     """Return the script that plans the statements of these scripts without executing them.
 
     An error in one of them, which its own script reports, does not keep the others from being planned.
     """
-    explained = [literal(f"EXPLAIN (COSTS OFF) {_executed(script)}") for script in scripts]
+    explained = [literal(f"EXPLAIN (COSTS OFF) {executed(script)}") for script in scripts]
     blocks = [f"BEGIN EXECUTE {text}; EXCEPTION WHEN OTHERS THEN NULL; END;\n" for text in explained]
     body = "".join(["BEGIN\n", *blocks, "END\n"])
     quote = next(text for number in count(1) if (text := f"$plan{number}$") not in body)
     return Script(name=f"{name}{SCRIPT}", text=f"DO {quote}\n{body}{quote};\n")
 
 
-def _executed(script: Script) -> str:
+def executed(script: Script) -> str:
     """Return the statement that a script executes, with its values."""
     if script.prepared is not None:
         return _bare(pgbench_text(script.prepared.with_values))
@@ -103,9 +119,22 @@ def pgbench_text(sql: str) -> str:
     """Return equivalent SQL in which pgbench finds no variables. It looks for them even inside strings."""
     pieces, done = [], 0
     for begin, end in quoted_parts(sql):
-        pieces += [_VARIABLE.sub(": ", sql[done:begin]), _quoted_text(sql[begin:end])]
+        before, part = sql[done:begin], sql[begin:end]
+        if (prefix := _PREFIX.search(before)) is not None and part[0] in "'\"" and _VARIABLE.search(part):
+            # N'a' is a string like any other.
+            before, part = before[: prefix.start()], _with_prefix(prefix[0], part)
+        else:
+            part = _quoted_text(part)
+        pieces += [_VARIABLE.sub(": ", before), part]
         done = end
     return "".join([*pieces, _VARIABLE.sub(": ", sql[done:])])
+
+
+def _with_prefix(prefix: str, part: str) -> str:
+    """Return a string or quoted name with its prefix, without colons that would begin a pgbench variable."""
+    if prefix in "nN":
+        return _quoted_text(part)
+    return f"{prefix}{_VARIABLE.sub(_COLON, part)}"
 
 
 def _quoted_text(part: str) -> str:
@@ -119,6 +148,9 @@ def _quoted_text(part: str) -> str:
     if part.startswith("$"):
         tag = part[: part.index("$", 1) + 1]
         return _escape_string(part[len(tag) : -len(tag)])
+    if part.startswith('"'):
+        escaped = part.replace("\\", r"\\")
+        return f" U&{_VARIABLE.sub(_COLON, escaped)}"
     return _escape_string(part[1:-1].replace("''", "'")) if part.startswith("'") else part
 
 

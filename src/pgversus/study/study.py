@@ -95,6 +95,8 @@ class ApplicationStatement:
     """Whether its values are still unknown; they are chosen once the data is loaded."""
     is_planning: bool = False
     """Whether it is the planning of all statements."""
+    volatile_functions: tuple[str, ...] = ()
+    """Functions that a query calls and that may write, so that it is rolled back like a statement that writes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

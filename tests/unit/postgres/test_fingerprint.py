@@ -5,7 +5,7 @@ import pytest
 
 from pgversus.errors import DatasetError, ExitCode
 from pgversus.postgres.catalog import ServerProperties, SettingValue, TableDigest
-from pgversus.postgres.fingerprint import Fingerprint, check_equal_data, differences
+from pgversus.postgres.fingerprint import Fingerprint, check_equal_data, differences, table_differences
 from pgversus.records.preparation import Difference
 from tests.bounded import processor_time
 
@@ -226,3 +226,13 @@ def test_options_of_any_length_are_split_quickly() -> None:
         found = configured("--with-a='" + "x" * 10_000_000).configure_options
     assert found is not None
     assert list(found) == ["--with-a"]
+
+
+def test_tables_with_different_rows_are_named_with_the_rows_of_each_arm() -> None:
+    other = {**SAME, "public.t": TableDigest(rows=4, digest="bb"), "public.v": TableDigest(rows=1, digest="c")}
+    found = table_differences([fingerprint(), fingerprint(other)])
+    assert [(one.kind, one.name, one.values) for one in found] == [
+        ("table", "public.t", ("3", "4")),
+        ("table", "public.v", ("", "1")),
+    ]
+    assert table_differences([fingerprint(), fingerprint()]) == ()

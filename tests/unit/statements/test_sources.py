@@ -130,6 +130,9 @@ def test_auto_explain_reports_executions_with_their_values(body: str) -> None:
         (explained, 1),
         (explained + also_logged, 1),
         (explained * 2 + also_logged, 2),
+        # Executed in steps, the statement ends before its plan is logged.
+        (also_logged + explained, 1),
+        (also_logged + explained + also_logged + explained, 2),
         (nested + explained, 1),
         (bound, 1),
     ):
@@ -192,12 +195,30 @@ def test_only_statements_of_the_database_with_the_most_time_count() -> None:
     assert report.skipped == {"executed in another database of the server": 1}
 
 
+@pytest.mark.parametrize("form", ["csvlog", "jsonlog"])
+def test_only_executions_in_the_database_with_the_most_time_count(form: str) -> None:
+    lines = []
+    for statement, database, ms in (("SELECT a", "shop", 90), ("SELECT b", "crm", 100), ("SELECT c", "shop", 20)):
+        message = f"duration: {ms}.0 ms  statement: {statement}"
+        if form == "jsonlog":
+            row = {"error_severity": "LOG", "message": message, "dbname": database, "session_id": "1"}
+            lines.append(json.dumps(row))
+        else:
+            columns = [""] * 26
+            columns[2], columns[5], columns[11], columns[13] = database, "1.1", "LOG", message
+            lines.append(",".join(f'"{text}"' for text in columns))
+    found, report = read("\n".join(lines) + "\n")
+    assert sorted(one.text for one in found) == ["SELECT a", "SELECT c"]
+    assert (report.found, report.skipped) == (2, {"executed in another database of the server": 1})
+
+
 def test_nested_and_hidden_statements_do_not_count() -> None:
     rows = [{**COUNTERS, "toplevel": flag} for flag in ("t", "f", True, False)]
-    rows.append({**COUNTERS, "query": "<insufficient privilege>"})
+    rows += [{**COUNTERS, "query": "<insufficient privilege>"}, {**COUNTERS, "query": None}]
     (statement,), report = read("".join(json.dumps(row) + "\n" for row in rows))
     assert statement.calls == 2000
-    assert sorted(report.skipped.values()) == [1, 2]
+    assert sorted(report.skipped.values()) == [1, 1, 2]
+    assert report.skipped["no text"] == 1
 
 
 @pytest.mark.parametrize(
@@ -210,12 +231,11 @@ def test_nested_and_hidden_statements_do_not_count() -> None:
         ("query,calls,total_exec_time\nSELECT 1,-1,1\n", "statements-bad-row", "'-1'"),
         ("query,calls,total_exec_time\nSELECT 1,nan,1\n", "statements-bad-row", "'nan'"),
         ("query,calls,total_exec_time\nSELECT 1,1\n", "statements-bad-row", "no time"),
-        ("query,calls,total_exec_time\n,1,1\n", "statements-bad-row", "no text"),
         ("query,calls\nSELECT 1,1\n", "statements-bad-row", "no time"),
         ('[{"query": "SELECT 1", "calls": 1', "statements-bad-row", "delimiter"),
         (f'{{"query": "SELECT 1", "calls": 1{400 * "0"}}}', "statements-bad-row", "calls is 1000"),
         ("[1]", "statements-bad-row", "a int"),
-        ('{"rows": []}', "statements-bad-row", "no text"),
+        ('{"rows": []}', "statements-bad-row", "no column query"),
     ],
 )
 def test_a_file_in_an_unknown_form_is_an_error(text: str, slug: str, found: str) -> None:

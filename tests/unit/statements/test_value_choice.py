@@ -49,6 +49,16 @@ def use(number: int, operator: str, column: Column = CUSTOMER) -> ParameterUse:
         ("(o.customer_id = ANY ($3))", [use(3, "= ANY")]),
         ('(o."a""b" = $1)', [use(1, "=", Column(table=CUSTOMER.table, name='a"b'))]),
         ("(o.customer_id ~~ $1)", [use(1, "~~")]),
+        # The parameter is a part of a larger expression.
+        ("((now() - $1) <= o.customer_id)", []),
+        (
+            "(o.customer_id = ANY (ARRAY[$1, $2]))",
+            [use(1, "="), replace(use(2, "="), place=1)],
+        ),
+        (
+            "((o.customer_id)::text = ANY ((ARRAY[$1, $2])::text[]))",
+            [use(1, "="), replace(use(2, "="), place=1)],
+        ),
         ("(other.customer_id = $1)", []),
         ("((o.customer_id + 1) = $1)", []),
         ("(lower(o.customer_id) = $1)", []),

@@ -12,9 +12,12 @@ from pgversus.study.application import (
     confirmation_study,
     contexts_of,
     prepared_texts,
+    queries_in,
     side_effects_study,
+    stored_functions,
     stored_values,
     with_literals_in,
+    with_queries_rolled_back,
     with_values,
 )
 from pgversus.study.comparison import Arm, expand_arms
@@ -96,6 +99,26 @@ def test_a_statement_of_a_prepared_load_is_prepared_unless_its_server_rejects_it
     simple = replace(load, query_mode=QueryMode.SIMPLE)
     contexts, _ = contexts_of(collection.statements, simple, arms, factors=factors, design=Design())
     assert prepared_texts(contexts) == {}
+
+
+@pytest.mark.parametrize("mode", [QueryMode.SIMPLE, QueryMode.PREPARED])
+def test_a_query_that_may_write_is_rolled_back_also_in_a_resumed_check(mode: QueryMode) -> None:
+    collection = Collection()
+    for text, seconds in (("SELECT f($1)", 3.0), ("SELECT g($1)", 2.0), ("DELETE FROM t WHERE a = $1", 1.0)):
+        collection.add_execution(Sample(text=text, values=("5",), seconds=seconds), has_values=True)
+    load = PgbenchWorkload(scripts=(), query_mode=mode)
+    arms, factors = arms_of(load, "16.12", "17.8")
+    contexts, known = contexts_of(collection.statements, load, arms, factors=factors, design=Design())
+    study = replace(study_of_contexts(contexts), statements=known)
+    assert set(queries_in(study)) == {1, 2}
+    found = with_queries_rolled_back(study, {1: ["f()"]})
+    first, second, third = (loads_of([one.comparison.workload])[0].scripts[0] for one in found.contexts[:3])
+    assert (first.is_rolled_back, second.is_rolled_back, third.is_rolled_back) == (True, False, True)
+    assert first.text is not None
+    assert first.text.endswith("('5');\nROLLBACK;\n")
+    assert first.text.count("BEGIN;\n") == 1
+    assert stored_functions(found.statements) == {1: ("f()",)}
+    assert with_queries_rolled_back(study, stored_functions(found.statements)) == found
 
 
 def test_all_statements_are_planned_in_one_script_without_being_executed() -> None:

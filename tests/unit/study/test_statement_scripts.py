@@ -18,7 +18,10 @@ def statement(text: str, *values: str | None) -> RecordedStatement:
     [
         ("SELECT a::int, '12:30', b[1:n] FROM t", "SELECT a::int,  E'12\\x3A30', b[1: n] FROM t"),
         ("SELECT ':scale', 'it''s :x', ' : '", "SELECT  E'\\x3Ascale',  E'it''s \\x3Ax', ' : '"),
-        ("SELECT E'\\n:a', $$ :b $$, \"c:d\"", "SELECT E'\\n\\x3Aa',  E' \\x3Ab ', \"c:d\""),
+        ("SELECT E'\\n:a', $$ :b $$, \"c:d\"", "SELECT E'\\n\\x3Aa',  E' \\x3Ab ',  U&\"c\\003Ad\""),
+        ('SELECT t."a\\b:c", "d"', 'SELECT t. U&"a\\\\b\\003Ac", "d"'),
+        ("SELECT U&'\\0061:b', N'c:d', n", "SELECT U&'\\0061\\003Ab',  E'c\\x3Ad', n"),
+        ("SELECT 'a:€'", "SELECT  E'a\\x3A€'"),
         ("SELECT 1 -- :a\n, 2 /* :b */", "SELECT 1  \n, 2  "),
         ("SELECT f(a := 1, b => ':')", "SELECT f(a := 1, b => ':')"),
         ("SELECT '\\:a'", "SELECT  E'\\\\\\x3Aa'"),
