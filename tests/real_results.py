@@ -6,7 +6,9 @@ from pgversus.builds.unpacking import unpack
 from pgversus.host.identity import server_user
 from tests.builders import DATA
 
-STUDIES = ("planner-16-vs-17", "versions-15-to-18", "vacuum-15-to-17", "block-size", "io-combine-limit")
+PUBLISHED = ("planner-16-vs-17", "versions-15-to-18", "vacuum-15-to-17", "block-size", "io-combine-limit")
+STUDIES = (*PUBLISHED, *(f"quick/{name}" for name in PUBLISHED))
+"""Results of earlier quick profiles, and those of the present ones on an idle host."""
 
 
 def unpacked(study: str, folder: Path) -> Path:

@@ -19,6 +19,7 @@ DECIDED = {
         ("distinct", "18.0"): Verdict.FASTER,
         ("group_by", "18.0"): Verdict.FASTER,
         ("grouping_sets", "18.0"): Verdict.FASTER,
+        ("all_four", "18.0"): Verdict.FASTER,
     },
     "vacuum-15-to-17": {("20", "17"): Verdict.FASTER, ("70", "17"): Verdict.FASTER},
     "block-size": {},
