@@ -13,5 +13,6 @@ STUDIES = (*PUBLISHED, *(f"quick/{name}" for name in PUBLISHED))
 
 def unpacked(study: str, folder: Path) -> Path:
     """Unpack the archive of this study and return its results folder."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
     unpack(DATA / "results" / f"{study}.tar.xz", folder, server_user())
     return folder
