@@ -25,7 +25,7 @@ from pgversus.workload.sent_statements import settings_during
 
 Settings = Mapping[str, SettingValue]
 """Settings by name."""
-ToldSettings = Mapping[str, Sequence[str]]
+ReportedSettings = Mapping[str, Sequence[str]]
 """Values of requested settings by name, one after each statement."""
 
 _OVERRIDING = {
@@ -78,10 +78,10 @@ def check_settings_in_scripts(
     """
     for arm, load, target, settings in zip(comparison.arms, loads, targets, sessions, strict=True):
         for script in load.workload.scripts if arm.settings else ():
-            check_told_settings(arm, settings, _during(script, load, target, arm), script.name)
+            check_reported_settings(arm, settings, _during(script, load, target, arm), script.name)
 
 
-def _during(script: Script, load: PgbenchLoad, target: Target, arm: Arm) -> ToldSettings:
+def _during(script: Script, load: PgbenchLoad, target: Target, arm: Arm) -> ReportedSettings:
     """Return the settings during a script; empty if it fails, which the load itself reports."""
     names = [setting.name for setting in arm.settings]
     try:
@@ -90,10 +90,10 @@ def _during(script: Script, load: PgbenchLoad, target: Target, arm: Arm) -> Told
         return {}
 
 
-def check_told_settings(arm: Arm, settings: Settings, told: ToldSettings, by: str) -> None:
+def check_reported_settings(arm: Arm, settings: Settings, reported: ReportedSettings, by: str) -> None:
     """Raise WorkloadError if a requested setting did not have its value all the time.
 
-    settings: those of a new session. told: the values in the session that ran a script or the steps of an operation.
+    settings: those of a new session. reported: the values in the session that ran a script or an operation.
     """
     before = _by_lower_name(settings)
     for setting in arm.settings:
@@ -101,7 +101,7 @@ def check_told_settings(arm: Arm, settings: Settings, told: ToldSettings, by: st
         # until the extension is loaded.
         shown = before.get(setting.name.lower())
         expected = setting.value if shown is None else shown.value
-        for value in told.get(setting.name, ()):
+        for value in reported.get(setting.name, ()):
             if value != expected and (shown is not None or _canonical(value) != _canonical(expected)):
                 raise _overridden(arm, setting.name, value, by, f"remove SET {setting.name} from {by}")
 

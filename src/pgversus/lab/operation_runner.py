@@ -9,7 +9,7 @@ from pgversus.engine.progress import Progress
 from pgversus.engine.testbed import TrialRunner
 from pgversus.host.lost_time import LostTime
 from pgversus.host.page_cache import evict, read_in
-from pgversus.lab.acting_settings import Settings, check_told_settings, session_settings
+from pgversus.lab.acting_settings import Settings, check_reported_settings, session_settings
 from pgversus.lab.arm_servers import ArmServer, ServerSet
 from pgversus.lab.failures import failing_the_trial, failures_of_first_run
 from pgversus.lab.readings import CPUS, grown, read_after, read_before
@@ -232,13 +232,13 @@ class OperationRunner:
         settings: those of a new session of each arm; this arm's are appended.
         """
         operation = self._repetitions.operations[arm]
-        told: dict[str, list[str]] = {}
+        reported: dict[str, list[str]] = {}
 
         def ask(connection: Connection) -> None:
             for setting in server.arm.settings:
                 if setting.name.lower() == _SET_BY_PGVERSUS:
                     continue
-                told.setdefault(setting.name, []).append(catalog.current_setting(connection, setting.name))
+                reported.setdefault(setting.name, []).append(catalog.current_setting(connection, setting.name))
 
         with failures_of_first_run(server.arm.label, operation, self._patience_s, _FIX_OPERATION):
             window = self._repetitions.run(
@@ -247,5 +247,5 @@ class OperationRunner:
                 before=lambda started: settings.append(session_settings(started)),
                 after_statement=ask,
             )
-        check_told_settings(server.arm, settings[arm], told, operation.name)
+        check_reported_settings(server.arm, settings[arm], reported, operation.name)
         return window

@@ -5,7 +5,11 @@ from dataclasses import replace
 import pytest
 
 from pgversus.errors import WorkloadError
-from pgversus.lab.acting_settings import check_compared_settings_act, check_settings_in_sessions, check_told_settings
+from pgversus.lab.acting_settings import (
+    check_compared_settings_act,
+    check_reported_settings,
+    check_settings_in_sessions,
+)
 from pgversus.postgres.catalog import SettingValue
 from pgversus.postgres.settings_check import SettingAnswer
 from pgversus.study.servers import ServerName
@@ -98,10 +102,10 @@ def test_a_setting_that_changes_for_some_statements_is_overridden(
 ) -> None:
     arm = replace(comparison().arms[0], settings=(Setting(name=name, value="4096kB"),))
     if not is_refused:
-        check_told_settings(arm, shown(work_mem="4MB"), {name: told}, "load.sql")
+        check_reported_settings(arm, shown(work_mem="4MB"), {name: told}, "load.sql")
         return
     with pytest.raises(WorkloadError) as caught:
-        check_told_settings(arm, shown(work_mem="4MB"), {name: told}, "load.sql")
+        check_reported_settings(arm, shown(work_mem="4MB"), {name: told}, "load.sql")
     assert caught.value.slug == "workload-setting-overridden"
 
 

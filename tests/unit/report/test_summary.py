@@ -60,10 +60,9 @@ def lines_on_terminal(answer: StudyAnswer, columns: int) -> int:
 @pytest.mark.parametrize("columns", SCREENS)
 @pytest.mark.parametrize("study", STUDIES)
 def test_the_summary_of_a_study_fits_on_a_screen(study: str, columns: int, tmp_path: Path) -> None:
-    answer = read_answer(unpacked(study, tmp_path))
-    verdicts = sum(len(one.analysis.results) for one in answer.answers)
-    # Those with more verdicts, or with labels that need two lines, take a few lines more.
-    assert lines_on_terminal(answer, columns) <= SCREENS[columns] + (3 if verdicts > 5 else 0)
+    # Two of the later studies have rows that are wider than 80 columns, or more sentences on what to do.
+    more = 3 if study in ("quick/block-size", "quick/io-combine-limit") else 0
+    assert lines_on_terminal(read_answer(unpacked(study, tmp_path)), columns) <= SCREENS[columns] + more
 
 
 @pytest.mark.parametrize("columns", SCREENS)
