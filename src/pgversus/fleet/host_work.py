@@ -59,6 +59,8 @@ if TYPE_CHECKING:
 NEWS = "pgversus"
 """The topic of lines of text from hosts."""
 _LOCK_FILE = "fleet.lock"
+_ENDS_S = 20.0
+# Time for a worker whose program was killed to stop its servers and unlock the host for its successor.
 _ABANDONED_S = 600.0
 # Time without a task from the driver of a run after which another run may use the host.
 
@@ -257,10 +259,10 @@ def _by_arm(others: tuple[tuple[CapturedStatement, ...], ...]) -> Callable[[int]
 
 
 def _lock_host(stack: ExitStack) -> None:
-    """Lock the host until the stack ends; HostError if another worker has locked it."""
-    lock = private_lock(open_cache().root / _LOCK_FILE, blocking=False)
+    """Lock the host until the stack ends; HostError if another worker has locked it, and does not end."""
+    lock = private_lock(open_cache().root / _LOCK_FILE)
     try:
-        stack.enter_context(lock)
+        stack.enter_context(lock.acquire(timeout=_ENDS_S))
     except Timeout as error:
         raise _busy(lock.lock_file) from error
 

@@ -11,8 +11,7 @@ import platform
 import signal
 import time
 from collections.abc import Callable
-from contextlib import suppress
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +32,6 @@ from pgversus.host.directories import open_cache
 from pgversus.host.identity import server_user
 
 _PAUSE_S = 2.0
-_LOOK_S = 10.0
 _HEARTBEAT_S = 10.0
 _DEATH_S = 60
 # Without a scheduler a new worker gives up after this time, and is started again.
@@ -123,10 +121,15 @@ async def _serve(address: str, certificates: Path | None, name: str) -> None:
     try:
         async with worker:
             # Otherwise it would continue measuring after the program that started it was killed.
-            parent, finished = os.getppid(), False
-            while not finished and os.getppid() == parent:
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(worker.finished(), _LOOK_S)  # type: ignore[no-untyped-call]
-                    finished = True
+            ends = (worker.finished(), _killed_program())  # type: ignore[no-untyped-call]
+            await asyncio.wait([asyncio.ensure_future(end) for end in ends], return_when=asyncio.FIRST_COMPLETED)
     finally:
         worker.work.close()
+
+
+async def _killed_program() -> None:
+    """Wait until the program that started this process has ended."""
+    program, ended = parent_process(), asyncio.Event()
+    assert program is not None  # noqa: S101 - this process was started by _run_process
+    asyncio.get_running_loop().add_reader(program.sentinel, ended.set)
+    await ended.wait()
