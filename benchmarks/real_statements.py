@@ -92,7 +92,7 @@ def _truths(texts: Mapping[str, str], versions: tuple[str, str], file: Path, sec
         setup = (_FILES / "setup.sql").read_text(encoding="utf-8")
         with two_servers(versions, (setup, setup), ({}, {})) as servers:
             for server in servers:
-                settle(server.target)
+                settle(server.target, is_restored=False)
                 with connect(server.target) as connection:
                     catalog.analyze_fully(connection)
             for name in missing:

@@ -218,6 +218,58 @@ def test_side_effects_of_settings_that_undo_a_slower_statement_are_measured(
     assert "enable_seqscan = off also changes the plan of 1 other statement: longest (" in report.stdout
 
 
+HOSTILE = """
+-- name: file
+SELECT lo_export(lo_from_bytea(0, 'written by a statement'), '{file}');
+
+-- name: first the rights
+SELECT set_config('session_authorization', 'postgres', false), lo_export(lo_from_bytea(0, 'written'), '{file}');
+
+-- name: reading
+SELECT pg_read_file('/etc/passwd');
+
+-- name: several
+SELECT 1; DROP TABLE things; COPY things TO PROGRAM 'touch {file}';
+
+-- name: function of the application
+SELECT cleaned(7);
+
+-- name: harmless
+SELECT count(*) FROM things JOIN kinds.kind USING (kind) WHERE id = 7;
+
+-- name: writing
+INSERT INTO things (kind) VALUES (1) RETURNING id;
+"""
+OWN_SCHEMA = """
+CREATE SCHEMA kinds;
+CREATE TABLE kinds.kind (kind int PRIMARY KEY);
+CREATE TABLE things (id int GENERATED ALWAYS AS IDENTITY, kind int);
+INSERT INTO kinds.kind VALUES (1);
+INSERT INTO things (kind) SELECT 1 FROM generate_series(1, 100);
+ALTER TABLE things ENABLE ROW LEVEL SECURITY;
+CREATE FUNCTION cleaned(int) RETURNS int LANGUAGE sql AS 'SELECT $1';
+REVOKE ALL ON FUNCTION cleaned(int) FROM PUBLIC;
+"""
+
+
+@pytest.mark.long
+def test_hostile_statements_change_nothing_outside_the_servers(command_line: CommandLine, tmp_path: Path) -> None:
+    # The servers' user may write here.
+    tmp_path.chmod(0o777)
+    file = tmp_path / "written"
+    command_line.write("schema.sql", OWN_SCHEMA)
+    command_line.write("hostile.sql", HOSTILE.format(file=file))
+    data = ("--setup", "schema.sql", "--statements", "hostile.sql", "--budget", "5s")
+    ended = command_line.run("upgrade-check", "12.22", "17.8", *data, "--json", "--results", "results")
+    assert not file.exists()
+    (upgrade,) = ended.document["upgrades"]
+    findings = {one["statement"]["name"]: one for one in upgrade["statements"]}
+    for name in ("file", "first the rights", "reading"):
+        assert "permission denied" in str(findings[name]), findings[name]
+    for name in ("function of the application", "harmless", "writing"):
+        assert findings[name]["ratio"] is not None, findings[name]
+
+
 @pytest.mark.long
 def test_targets_can_be_checked_with_the_statistics_of_upgrade_day(command_line: CommandLine) -> None:
     columns = "CREATE TABLE t AS SELECT i % 100 AS a, i % 100 AS b FROM generate_series(1, 10000) AS i;"

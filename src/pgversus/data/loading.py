@@ -44,10 +44,14 @@ def variable_commands(variables: Sequence[tuple[str, str]]) -> str:
     return "".join(f"\\set {name} {quoted(value)}\n" for name, value in variables)
 
 
-def settle(target: Target) -> None:
-    """Run VACUUM (ANALYZE) and CHECKPOINT, so that all arms begin with equal visibility, statistics and WAL state."""
+def settle(target: Target, *, is_restored: bool) -> None:
+    """Run VACUUM (ANALYZE) and CHECKPOINT, so that all arms begin with equal visibility, statistics and WAL state.
+
+    is_restored: whether the data come from a dump. Their rows are frozen as well, like those of a server that has run
+    for some time.
+    """
     with connect(target) as connection:
-        catalog.vacuum_analyze(connection)
+        catalog.vacuum_analyze(connection, freezes=is_restored)
         if target.is_ours:
             if catalog.can_prewarm(connection):
                 catalog.install_prewarm(connection)
@@ -101,6 +105,7 @@ class Loading:
             fingerprint = gather(server.target)
             with connect(server.target) as connection:
                 has_prewarm = catalog.has_prewarm(connection)
+                catalog.create_application_role(connection)
         return LoadedCluster(
             cluster=cluster, fingerprint=fingerprint, has_prewarm=has_prewarm, not_restored=not_restored
         )
@@ -119,7 +124,7 @@ class Loading:
                 raise _failed("pgbench could not create its tables", "pgbench -i", arm.label, finished, client)
         for file in data.setup_files:
             self._run_file("setup", file, target, client.environment(target), arm)
-        settle(target)
+        settle(target, is_restored=data.restore is not None)
         if data.full_statistics:
             with connect(target) as connection:
                 catalog.analyze_fully(connection)

@@ -2,8 +2,8 @@
 
 Contexts take turns, those with the fewest blocks first. If the budget ends within a turn, or before all contexts reach
 their first look, the contexts with the clearest differences come first, because their blocks are the most likely to
-give verdicts. Blocks of a context that several hosts measure at once are taken in the order of their numbers, so that a
-look never depends on which host was faster.
+give verdicts; the statements of an application also count by their shares of its load. Blocks of a context that several
+hosts measure at once are taken in the order of their numbers, so that a look never depends on which host was faster.
 """
 
 from collections import defaultdict
@@ -175,14 +175,14 @@ class Assignments:
     def _with_a_look_in(self, left_s: float, states: list[ContextState]) -> list[ContextState]:
         """Return the contexts that can have a first look in the remaining time, if it does not suffice for all.
 
-        Without one, a context has no interval, and its blocks are of no use. The clearest differences come first.
+        Without one, a context has no interval, and its blocks are of no use. The most useful ones come first.
         """
         needed_s = {state.context.number: self._first_look_s(state) for state in states}
         is_early = any(state.fewest_ratios < _BLOCKS_OF_ALL for state in states)
         if is_early or sum(needed_s.values()) <= left_s:
             return states
         chosen = []
-        for state in _clearest_first(states):
+        for state in _most_useful_first(states):
             if needed_s[state.context.number] <= left_s:
                 left_s -= needed_s[state.context.number]
                 chosen.append(state)
@@ -194,14 +194,14 @@ class Assignments:
         return max(0, lacking) * (state.next_s or 0.0)
 
     def _in_turn(self, states: Sequence[ContextState], number: int, stream: int, left_s: float) -> list[ContextState]:
-        """Return the contexts in a random order; if time is left for a part only, the clearest differences come first.
+        """Return the contexts in a random order; if time is left for a part only, the most useful ones come first.
 
         This cannot cause false verdicts: whether a context has one still depends on its own blocks only.
         """
         shuffled = self._shuffled(states, number, stream)
         if sum(state.next_s or 0.0 for state in shuffled) <= left_s:
             return shuffled
-        return _clearest_first(shuffled)
+        return _most_useful_first(shuffled)
 
     def _shuffled(self, states: Sequence[ContextState], number: int, stream: int) -> list[ContextState]:
         """Return a random order, in which the relative order of two contexts does not depend on the others."""
@@ -211,10 +211,13 @@ class Assignments:
         return sorted(states, key=lambda state: float(places[state.context.number]))
 
 
-def _clearest_first(states: Sequence[ContextState]) -> list[ContextState]:
-    """Return the contexts by their largest difference in standard errors, to which all contexts contribute."""
+def _most_useful_first(states: Sequence[ContextState]) -> list[ContextState]:
+    """Return the contexts by their share of the load times their largest difference, in standard errors.
+
+    All contexts contribute to the standard errors.
+    """
     known = [(state.context.number, ratio) for state in states for ratio in state.log_ratios]
     clarity: dict[int, float] = defaultdict(float)
     for (number, _), one in zip(known, moderated([ratio for _, ratio in known]), strict=True):
         clarity[number] = max(clarity[number], abs(one.point) / one.standard_error)
-    return sorted(states, key=lambda state: -clarity[state.context.number])
+    return sorted(states, key=lambda state: -state.context.share * clarity[state.context.number])

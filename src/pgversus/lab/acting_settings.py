@@ -39,7 +39,7 @@ _OVERRIDING = {
 
 def session_settings(server: ArmServer) -> Settings:
     """Return the settings of a running server as a session of the workload has them."""
-    with connect(server.target, as_the_load=True) as connection:
+    with connect(server.load_target, as_the_load=True) as connection:
         return catalog.session_settings(connection)
 
 

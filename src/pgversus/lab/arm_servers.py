@@ -14,7 +14,7 @@ from pgversus.postgres import catalog
 from pgversus.postgres.cluster import Cluster, copy_cluster, remove_directory
 from pgversus.postgres.counters import CounterSession
 from pgversus.postgres.server import Server
-from pgversus.postgres.session import Connection, Target, connect, uri_target
+from pgversus.postgres.session import Connection, Target, as_application, connect, uri_target
 from pgversus.study.comparison import Arm
 from pgversus.study.needs import CHEAP_COPY_BYTES
 from pgversus.study.study import Study
@@ -29,7 +29,7 @@ class ArmServer(ABC):
 
     arm: Arm
     target: Target
-    """Connection parameters for sessions."""
+    """Connection parameters for sessions of pgversus."""
     can_restart: bool
     """Whether each block begins with a fresh start."""
     copy_bytes: int
@@ -38,6 +38,14 @@ class ArmServer(ABC):
     """Data directory on this host; None for an external server."""
     log: Path | None
     """Log file of the running server; None for an external server."""
+
+    @property
+    def load_target(self) -> Target:
+        """Connection parameters for sessions of the load. Statements of an application have no rights but on its data.
+
+        They are executed on managed servers only.
+        """
+        return as_application(self.target) if self.arm.workload.is_of_application else self.target
 
     @property
     @abstractmethod

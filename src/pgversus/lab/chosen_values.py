@@ -56,7 +56,7 @@ def with_chosen_values(
         shared = StudyResources(resources=resources, client=client, snapshots=snapshots, progress=progress)
         server = PostgresTestbed(study, shared, stack).servers_of(study.contexts[0]).servers[BASELINE]
         server.start()
-        with connect(server.target) as connection:
+        with connect(server.load_target) as connection:
             rejected = {label for label, text in prepared.items() if not can_be_prepared(connection, text)}
             study = with_literals_in(study, rejected)
             if texts:

@@ -75,7 +75,7 @@ class LoadRunner:
             settings = self._settings()
             pilot = run_pilot(servers.servers, self._loads, comparison.design)
             writes = pilot.writes
-            targets = [server.target for server in servers.servers]
+            targets = [server.load_target for server in servers.servers]
             check_settings_in_scripts(comparison, self._loads, targets, settings)
             plans, not_explained = self._explained(pilot)
             changed = _changed(settings, self._settings())
@@ -134,7 +134,7 @@ class LoadRunner:
             return False
         design = self._comparison.design
         pairs = zip(self._loads, self._servers.servers, strict=True)
-        return any(replies_wait(load, server.target, design) for load, server in pairs)
+        return any(replies_wait(load, server.load_target, design) for load, server in pairs)
 
     def _processors(self, design: Design) -> Processors:
         """With external servers, pin only the client, and only at the user's request."""

@@ -123,7 +123,7 @@ class WarmTrialRunner:
             self._set.start(arm)
 
     def _load_until_steady(self, arm: int, seed: int) -> None:
-        load, target, seconds = self._loads[arm], self._set.servers[arm].target, self._design.warm_up_s
+        load, target, seconds = self._loads[arm], self._set.servers[arm].load_target, self._design.warm_up_s
         if load.workload.is_open_loop:
             # Its throughput is that of the schedule, and half of it may hold no transaction at all.
             run_window(load, target, seconds, seed)
@@ -139,7 +139,7 @@ class WarmTrialRunner:
             with ExitStack() as stack:
                 with LostTime(server.postmaster_pid) as time_of_window:
                     finished = stack.enter_context(
-                        finished_load(load, server.target, self._design.window_s, seed, log_name=name)
+                        finished_load(load, server.load_target, self._design.window_s, seed, log_name=name)
                     )
                 # Before the log is read, which takes long enough to look like the work of other programs.
                 after = read_after(server, counters)
@@ -177,7 +177,7 @@ class ColdTrialRunner(WarmTrialRunner):
 
     def _load_until_steady(self, arm: int, seed: int) -> None:
         """Run once only: a cold load does not become steady."""
-        run_window(self._loads[arm], self._set.servers[arm].target, self._design.warm_up_s, seed)
+        run_window(self._loads[arm], self._set.servers[arm].load_target, self._design.warm_up_s, seed)
 
     def _restart_cold(self, arm: int) -> float | None:
         """Return the share of its files that is still cached; None if unknown."""
@@ -259,7 +259,7 @@ class TransactionRunner(ShortWindowRunner):
         self._run(arm, transactions, seed, None)
 
     def _run(self, arm: int, transactions: int, seed: int, name: str | None) -> Window:
-        load, target = self._loads[arm], self._set.servers[arm].target
+        load, target = self._loads[arm], self._set.servers[arm].load_target
         design = self._design
         seconds = design.window_s * transactions / (design.window_transactions or 1)
         server = self._set.servers[arm]

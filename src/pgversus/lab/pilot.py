@@ -63,7 +63,7 @@ def run_pilot(arms: Sequence[ArmServer], loads: Sequence[PgbenchLoad], design: D
             before = catalog.rows_written(connection)
         try:
             with failures_of_first_run(server.arm.label, load.workload, load.longest_s, _FIX_SCRIPT):
-                windows[number] = representative_run(load, server.target, design)
+                windows[number] = representative_run(load, server.load_target, design)
         except WorkloadError as error:
             # Another run that hangs would take a part of the budget again.
             if number == BASELINE or error.slug != "workload-failed":

@@ -17,7 +17,7 @@ from pgversus.lab.plan_sampling import sampled
 from pgversus.lab.plan_search import find_overrides
 from pgversus.postgres.client import Client
 from pgversus.postgres.explain import explain, index_keys, planner_settings, rows_digest, statistics_digests
-from pgversus.postgres.session import Connection, Target, connect
+from pgversus.postgres.session import Connection, connect
 from pgversus.records.plans import Captured, CapturedPlans, CapturedStatement, PlanOverride, Statement
 from pgversus.study.comparison import Arm, Comparison
 from pgversus.study.counterfactual import CONTENDER_AGAIN, OLD_PLANS
@@ -33,7 +33,7 @@ _DECLARES = re.compile(r"\s*DECLARE\b", re.IGNORECASE)
 
 def capture(
     label: str,
-    target: Target,
+    server: ArmServer,
     statements: Sequence[Statement],
     *,
     with_rows: bool,
@@ -44,17 +44,15 @@ def capture(
     label: of the arm. with_rows: also hash the rows of each statement. begin: called with the number of each, from 1.
     """
     captured = []
-    with connect(target, as_the_load=True) as connection:
+    with connect(server.load_target, as_the_load=True) as connection:
         with connection.transaction(force_rollback=True):
             for number, one in enumerate(statements, 1):
                 begin(number)
                 captured.append(_captured(label, connection, one, with_rows=with_rows))
-        return Captured(
-            statements=tuple(captured),
-            statistics=statistics_digests(connection),
-            settings=planner_settings(connection),
-            index_keys=index_keys(connection),
-        )
+        settings, keys = planner_settings(connection), index_keys(connection)
+    with connect(server.target) as connection:
+        statistics = statistics_digests(connection)
+    return Captured(statements=tuple(captured), statistics=statistics, settings=settings, index_keys=keys)
 
 
 def _captured(label: str, connection: Connection, statement: Statement, *, with_rows: bool) -> CapturedStatement:
@@ -142,9 +140,9 @@ class Explainer:
         return CapturedPlans(arms=tuple(captured), undone_by=tuple(undone_by), is_searched=self.searches)
 
     def _captured(self, server: ArmServer, arm: Arm, load: PgbenchWorkload) -> Captured:
-        statements = statements_of(load, self.client, server.target, self.scratch)
+        statements = statements_of(load, self.client, server.load_target, self.scratch)
         begin = partial(self._report_step, _ASKING, arm.label, len(statements))
-        return capture(arm.label, server.target, statements, with_rows=self.with_rows, begin=begin)
+        return capture(arm.label, server, statements, with_rows=self.with_rows, begin=begin)
 
     def _overrides(
         self, server: ArmServer, baseline: Captured, found: Captured, factors: Sequence[str]
@@ -153,7 +151,7 @@ class Explainer:
             return (None,) * len(found.statements)
         begin = partial(self._report_step, _SEARCHING, server.arm.label, len(found.statements))
         others = None if self.others is None else self.others(server.arm.index)
-        return tuple(find_overrides(server.target, baseline, found, factors, others=others, begin=begin))
+        return tuple(find_overrides(server.load_target, baseline, found, factors, others=others, begin=begin))
 
     def _report_step(self, sentence: str, arm: str, total: int, number: int) -> None:
         self.progress.at(sentence, arm=arm, number=number, total=total)

@@ -96,7 +96,7 @@ class SliceRunner(ShortWindowRunner):
         return self._design.warm_up_s >= 1
 
     def _open(self, arm: int, seed: int) -> SliceSession:
-        target = self._set.servers[arm].target
+        target = self._set.servers[arm].load_target
         places = Placement(self._design, seed)
         for attempt in range(_MOST_OPENED):
             session = SliceSession(self._loads[arm], target, self._watch(arm), places, f"slices-{arm}")

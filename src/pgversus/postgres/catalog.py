@@ -14,7 +14,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from pgversus.postgres.session import Connection
+from pgversus.postgres.session import APPLICATION_ROLE, Connection
 
 _POLL_S, _MOST_POLLS = 0.01, 100
 _ROWS_FOR_EACH_OF_TARGET = 300
@@ -245,6 +245,11 @@ def create_role(connection: Connection, name: str) -> None:
         connection.execute(sql.SQL("CREATE ROLE {}").format(sql.Identifier(name)))
 
 
+def create_application_role(connection: Connection) -> None:
+    """Create the role that executes the statements of an application, with the rights on its data and nothing else."""
+    connection.execute(sql_text("application_role").replace("{role}", APPLICATION_ROLE))
+
+
 def install_prewarm(connection: Connection) -> None:
     """Install pg_prewarm in pg_catalog, which is in every search_path."""
     connection.execute("CREATE EXTENSION IF NOT EXISTS pg_prewarm SCHEMA pg_catalog")
@@ -300,9 +305,9 @@ def statement_counters(connection: Connection) -> list[dict[str, Any]] | None:
     return [dict(zip(names, row, strict=True)) for row in cursor]
 
 
-def vacuum_analyze(connection: Connection) -> None:
-    """Run VACUUM (ANALYZE) on the whole database."""
-    connection.execute("VACUUM (ANALYZE)")
+def vacuum_analyze(connection: Connection, *, freezes: bool) -> None:
+    """Run VACUUM (ANALYZE) on the whole database. freezes: also freeze all rows."""
+    connection.execute("VACUUM (FREEZE, ANALYZE)" if freezes else "VACUUM (ANALYZE)")
 
 
 def analyze_fully(connection: Connection) -> None:

@@ -20,6 +20,8 @@ from pgversus.text.redaction import code_without_secrets, holds_secret
 
 DATABASE = "postgres"
 SUPERUSER = "postgres"
+APPLICATION_ROLE = "pgversus_application"
+"""The role that executes the statements of an application, which are not trusted."""
 PORT = 5432
 # Managed servers all use this port, each in its own socket directory, so that no port needs to be allocated.
 
@@ -73,6 +75,11 @@ def own_target(socket_directory: Path) -> Target:
     return Target(
         conninfo=conninfo.make_conninfo(host=str(socket_directory), port=PORT, user=SUPERUSER, dbname=DATABASE)
     )
+
+
+def as_application(target: Target) -> Target:
+    """Return the target of a managed server for sessions of the role that executes statements of an application."""
+    return replace(target, conninfo=conninfo.make_conninfo(target.conninfo, user=APPLICATION_ROLE))
 
 
 def with_options(target: Target, settings: Mapping[str, str]) -> Target:

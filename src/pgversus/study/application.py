@@ -88,7 +88,7 @@ def contexts_of(
     script = planning_script(map(script_in, contexts), planning)
     contexts.append(_context(comparison, load, planning, script, number=len(contexts) + 1))
     known.append(_planning(planning, context=len(contexts)))
-    return tuple(contexts), tuple(known)
+    return _with_shares(contexts, known), tuple(known)
 
 
 def with_values(study: Study, found: Mapping[str, Sequence[Sample]]) -> Study:
@@ -125,7 +125,14 @@ def with_values(study: Study, found: Mapping[str, Sequence[Sample]]) -> Study:
             known.append(replace(one, context=None, obstacle=NO_VALUES, needs_values=False))
     if not contexts:
         raise _nothing_to_execute([one.obstacle for one in known])
-    return replace(study, contexts=tuple(contexts), statements=tuple(known))
+    return replace(study, contexts=_with_shares(contexts, known), statements=tuple(known))
+
+
+def _with_shares(contexts: Sequence[Context], known: Sequence[ApplicationStatement]) -> tuple[Context, ...]:
+    """Return the contexts with their shares of the load. If no times are known, and for planning, a share is 1."""
+    total_s = math.fsum(one.seconds for one in known if one.context is not None)
+    seconds = {one.context: total_s if one.is_planning else one.seconds for one in known}
+    return tuple(replace(one, share=seconds[one.number] / total_s if total_s else 1.0) for one in contexts)
 
 
 def prepared_texts(contexts: Iterable[Context]) -> dict[str, str]:
@@ -209,7 +216,7 @@ def _with_script(context: Context, name: str, script: Script, *, number: int) ->
 
 def _context(comparison: Comparison, load: PgbenchWorkload, name: str, script: Script, *, number: int) -> Context:
     """Return the context that runs a script on the arms of a comparison. name: the name of the statement."""
-    own_load = replace(load, scripts=(script,))
+    own_load = replace(load, scripts=(script,), is_of_application=True)
     if script.prepared is not None:
         own_load = replace(own_load, query_mode=QueryMode.SIMPLE, variables=((IS_NEW, "1"),))
     arms = tuple(replace(arm, workload=own_load) for arm in comparison.arms)

@@ -53,6 +53,8 @@ class Context:
     levels: tuple[tuple[str, str], ...]
     """(factor, level) pairs of the factors that are fixed here; empty if only the compared factor varies."""
     comparison: Comparison
+    share: float = 1.0
+    """Its share of the load of an application, which decides who gets time if the budget does not suffice for all."""
 
     @property
     def label(self) -> str:

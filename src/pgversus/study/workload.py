@@ -134,6 +134,8 @@ class PgbenchWorkload:
     rewrite: Script | None = None
     """An equivalent script that a newer server plans as an older one planned the original. No arm runs it; it serves to
     measure the effect of plan changes."""
+    is_of_application: bool = False
+    """Whether it executes recorded statements of an application, which a role without other rights does."""
 
     main_metric: ClassVar = Metric.TPS
     runs_once: ClassVar = False
@@ -206,6 +208,7 @@ class Operation:
     rate: ClassVar = None
     scale: ClassVar = None
     rewrite: ClassVar = None
+    is_of_application: ClassVar = False
     is_open_loop: ClassVar = False
 
     @property
@@ -223,7 +226,7 @@ Both have these attributes, so that little code depends on the kind of workload:
 - `runs_once`: whether it runs once on a fresh copy of the data, instead of in windows.
 - `runs_pgbench`: whether pgbench sends its statements, so that the version of pgbench matters.
 - `has_plans`: whether its statements have plans that are captured and compared.
-- `scripts`, `variables`, `rate`, `scale`, `rewrite`: attributes of a load, empty for an operation.
+- `scripts`, `variables`, `rate`, `scale`, `rewrite`, `is_of_application`: attributes of a load, empty for an operation.
 - `steps`, `verify`: attributes of an operation, empty for a load.
 """
 

@@ -957,6 +957,17 @@ def test_if_the_budget_ends_within_a_turn_the_clearest_difference_comes_first(*,
         assert blocks == {number: 6 if number == clear else 5 for number in range(1, 7)}
 
 
+def test_a_budget_for_few_first_looks_goes_to_the_largest_shares_of_the_load() -> None:
+    for large in range(1, 7):
+        host = Pretended({0: 100.0, 1: 101.0}, tps_of={1: {0: 100.0, 1: 110.0}})
+        states = study(6, margin=0.0001, max_blocks=50)
+        for state in states:
+            state.context = replace(state.context, share=0.9 if state.context.number == large else 0.001)
+        run_all(states, PretendedSite(host, shares=True), budget_s=150.0)
+        blocks = {state.context.number: len(state.blocks) for state in states}
+        assert blocks == {number: 4 if number == large else 2 for number in range(1, 7)}
+
+
 def test_observers_learn_of_earlier_blocks_and_then_of_the_progress_of_the_study() -> None:
     reported: list[TimeEstimate] = []
     resumed: list[int] = []

@@ -30,7 +30,7 @@ class PretendedServers:
 
     def __init__(self, work_mem: Iterator[str]) -> None:
         """work_mem: the setting of new sessions, each time that it is read."""
-        self.servers = [SimpleNamespace(target=None, can_restart=True)] * 2
+        self.servers = [SimpleNamespace(load_target=None, can_restart=True)] * 2
         self.stopped: list[bool] = []
         self._work_mem = work_mem
 

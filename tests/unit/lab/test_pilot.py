@@ -115,7 +115,10 @@ def test_other_loads_run_for_a_time(monkeypatch: pytest.MonkeyPatch, options: di
 
 def tried_on_arms(monkeypatch: pytest.MonkeyPatch, *errors: Exception | None) -> pilot.PilotResult:
     """Run the first load on arms where it fails with these errors."""
-    arms = [SimpleNamespace(target=number, arm=SimpleNamespace(label=f"arm {number}")) for number in range(len(errors))]
+    arms = [
+        SimpleNamespace(target=number, load_target=number, arm=SimpleNamespace(label=f"arm {number}"))
+        for number in range(len(errors))
+    ]
     load = SimpleNamespace(workload=WORKLOAD, longest_s=1.0)
 
     def run(_load: object, target: int, _design: object) -> Window:

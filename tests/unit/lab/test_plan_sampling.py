@@ -14,7 +14,7 @@ from tests.unit.plans.captures import captured, plans_of
 from tests.unit.plans.raw import scan
 
 LOADED = SimpleNamespace(
-    workload=SimpleNamespace(rate=None, clients=1),
+    workload=SimpleNamespace(rate=None, clients=1, is_of_application=False),
 )
 OTHER = "LOG:  what is the plan:\n\tnobody knows\n"
 
@@ -45,3 +45,10 @@ def test_a_log_without_plans_ends_no_measurement(
     plans = plans_of(captured(scan("t")), captured(scan("t")))
     found = sampled(cast("Any", [server] * 2), cast("Any", [LOADED] * 2), cast("Any", pilot), plans)
     assert [failure in one.failure for one in found] == [True, True], found
+
+
+def test_the_plans_of_an_application_are_not_sampled(tmp_path: Path) -> None:
+    load = SimpleNamespace(workload=SimpleNamespace(is_of_application=True))
+    server, plans = SimpleNamespace(log=tmp_path), plans_of(captured(scan("t")), captured(scan("t")))
+    found = sampled(cast("Any", [server] * 2), cast("Any", [load] * 2), cast("Any", None), plans)
+    assert [one.failure for one in found] == ["the role of an application may not load auto_explain"] * 2

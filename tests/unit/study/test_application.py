@@ -121,6 +121,17 @@ def test_a_query_that_may_write_is_rolled_back_also_in_a_resumed_check(mode: Que
     assert with_queries_rolled_back(study, stored_functions(found.statements)) == found
 
 
+def test_a_context_has_the_share_of_its_statement_and_no_other_rights() -> None:
+    load = PgbenchWorkload(scripts=())
+    arms, factors = arms_of(load, "16.12", "17.8")
+    found = statements("SELECT * FROM a", "COMMIT", "SELECT * FROM b")
+    contexts, _ = contexts_of(found, load, arms, factors=factors, design=Design())
+    assert [one.share for one in contexts] == [100 / 198, 98 / 198, 1.0]
+    assert all(arm.workload.is_of_application for one in contexts for arm in one.comparison.arms)
+    confirmed = confirmation_study(study_of_contexts(contexts), [2])
+    assert [one.share for one in confirmed.contexts] == [98 / 198]
+
+
 def test_all_statements_are_planned_in_one_script_without_being_executed() -> None:
     load = PgbenchWorkload(scripts=())
     arms, factors = arms_of(load, "16.12", "17.8")
