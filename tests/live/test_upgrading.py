@@ -218,6 +218,40 @@ def test_side_effects_of_settings_that_undo_a_slower_statement_are_measured(
     assert "enable_seqscan = off also changes the plan of 1 other statement: longest (" in report.stdout
 
 
+UNKNOWN_VALUES = """
+-- name: by kind
+SELECT count(*) FROM things WHERE kind = $1 AND id > $2;
+-- name: function
+SELECT * FROM things WHERE kind = abs($1) ORDER BY id LIMIT 5;
+-- name: missing
+SELECT * FROM nowhere WHERE a = $1;
+-- name: nested
+SELECT count(*) FROM things a WHERE kind IN (SELECT kind FROM things b WHERE b.other = a.other);
+"""
+OWN_TABLE = "CREATE TABLE things (id int PRIMARY KEY, kind int, other int);"
+
+
+@pytest.mark.long
+def test_plans_are_compared_even_if_only_the_schema_is_known(command_line: CommandLine) -> None:
+    command_line.write("schema.sql", OWN_TABLE)
+    command_line.write("statements.sql", UNKNOWN_VALUES)
+    ended = command_line.run(
+        "plans", "16.12", "17.8", "--setup", "schema.sql", "--statements", "statements.sql", "--json"
+    )
+    assert ended.code == 0, ended.stderr
+    found = {one["statement"].partition(".sql")[0]: one for one in ended.document["comparisons"]}
+    assert {name: one["same_plan"] for name, one in found.items()} == {
+        "by kind": True,
+        "function": True,
+        # From 17 on, a correlated IN becomes a join.
+        "nested": False,
+    }
+    assert "kind = $1" in found["by kind"]["statement"]
+    (missing,) = ended.document["not_compared"]
+    assert missing["statement"] == "missing"
+    assert 'relation "nowhere" does not exist' in missing["reason"]
+
+
 HOSTILE = """
 -- name: file
 SELECT lo_export(lo_from_bytea(0, 'written by a statement'), '{file}');

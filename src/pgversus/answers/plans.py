@@ -91,11 +91,22 @@ class UnlikeStatistics:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NotCompared:
+    """A statement of an application without compared plans."""
+
+    statement: str
+    """Its name."""
+    reason: str
+    """In English, with a server's message if it was rejected."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlansAnswer:
     """All compared plans."""
 
     compared: tuple[ComparedPlans, ...]
     unlike: tuple[UnlikeStatistics, ...] = ()
+    not_compared: tuple[NotCompared, ...] = ()
 
     def of(self, contender: str) -> tuple[ComparedPlans, ...]:
         """Return the compared plans of one contender, by its label."""

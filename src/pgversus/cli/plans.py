@@ -8,9 +8,16 @@ import click
 
 from pgversus.cli.options import LANGUAGE, OUTPUT, RUN_AS, HostlessCommand, build_options, with_requested_manner
 from pgversus.cli.output import read_stdin, read_text, write_answer
-from pgversus.cli.question import arms_options, variables_option
+from pgversus.cli.question import arms_options, dataset_of, variables_option
+from pgversus.cli.statements import read_sources
 from pgversus.errors import PlanError
 from pgversus.host.output_file import check_output
+from pgversus.postgres.labels import labelled_server
+from pgversus.study.comparison import expand_arms, with_equal_bytes
+from pgversus.study.design import DesignChoices, design_of
+from pgversus.study.settings import check_repeated_names, parse_setting
+from pgversus.study.study import Study, StudyKind
+from pgversus.study.workload import PgbenchWorkload
 from pgversus.text.translation import Language, use_language
 
 if TYPE_CHECKING:
@@ -30,6 +37,13 @@ _FORMATS = ("text", "markdown", "html")
 @click.argument("names", nargs=-1, required=True, metavar="BASELINE CONTENDER...")
 @arms_options
 @variables_option("scripts")
+@click.option(
+    "--statements",
+    "sources",
+    multiple=True,
+    metavar="SOURCE",
+    help="Statements of an application in place of scripts, as for upgrade-check; repeatable.",
+)
 @build_options
 @RUN_AS
 @click.option(
@@ -45,12 +59,17 @@ def plans(names: tuple[str, ...], **options: Any) -> None:
     times on each server under the settings of the load, then rolled back; the rows that it returns are compared as
     well. Nothing is measured.
 
+    With --statements, a statement of an application is planned with its recorded values or with values chosen from
+    statistics, as in an upgrade check. Without either, which is always so if only the schema is loaded, its generic
+    plans are compared.
+
     Instead of servers, files with the output of EXPLAIN (FORMAT JSON) can be specified, or - for standard input.
     Formatting differences between major versions are ignored.
 
     \b
     pgversus plans 16 17 --setup setup.sql -f query.sql
     pgversus plans 17 --set enable_hashjoin=on,off -i -s 10 -f query.sql
+    pgversus plans 16 18 --restore schema.dump --statements statements.csv
     pgversus plans old.json new.json
     """  # noqa: D301 - \b is the marker of click for lines that must not be joined
     if options["as_json"] and options["form"] not in ("text", "json"):
@@ -80,15 +99,47 @@ def _of_servers(names: "Sequence[str]", options: dict[str, Any]) -> "PlansAnswer
     from pgversus.cli.question import check_tables, explained_comparison_of, study_of  # noqa: PLC0415 - the same
     from pgversus.host.identity import server_user  # noqa: PLC0415 - the same
     from pgversus.lab.run import compare_plans  # noqa: PLC0415 - the same
+    from pgversus.lab.statement_plans import compare_statement_plans  # noqa: PLC0415 - the same
     from pgversus.postgres.client import fixed_client  # noqa: PLC0415 - the same
     from pgversus.report.console import SafeConsole  # noqa: PLC0415 - the same
 
-    comparison = explained_comparison_of({**options, "servers": names})
-    check_tables(comparison)
-    study = with_requested_manner(study_of(comparison), options)
+    if options["sources"]:
+        study, compare = _study_of_statements(names, options), compare_statement_plans
+    else:
+        comparison = explained_comparison_of({**options, "servers": names})
+        check_tables(comparison)
+        study, compare = study_of(comparison), compare_plans
     user = server_user(options["run_as"])
     with TerminalProgress(SafeConsole(stderr=True)) as progress:
-        return compare_plans(study, user, fixed_client(user), progress)
+        return compare(with_requested_manner(study, options), user, fixed_client(user), progress)
+
+
+def _study_of_statements(names: "Sequence[str]", options: dict[str, Any]) -> "Study":
+    from pgversus.statements.collection import Collection  # noqa: PLC0415 - not for `--help`
+    from pgversus.study.application import contexts_of  # noqa: PLC0415 - the same
+
+    if any(options[name] for name in ("files", "builtins", "select_only", "skip_some_updates", "variables")):
+        raise click.UsageError("--statements cannot be used together with scripts or their variables")
+    settings = [parse_setting(text) for text in options["settings"]]
+    check_repeated_names(settings)
+    load, design = PgbenchWorkload(scripts=(), scale=options["scale"]), design_of(DesignChoices(seed=0))
+    servers = [labelled_server(name) for name in names]
+    arms, factors = expand_arms(servers, settings, workload=load, dataset=dataset_of(options))
+    collection = Collection()
+    read_sources(options["sources"], collection)
+    contexts, statements = contexts_of(
+        collection.statements, load, with_equal_bytes(arms), factors=factors, design=design
+    )
+    return Study(
+        name="plans",
+        title="",
+        question="",
+        contexts=contexts,
+        seed=0,
+        budget_s=design.budget_s,
+        kind=StudyKind.UPGRADE_CHECK,
+        statements=statements,
+    )
 
 
 def _of_files(names: "Sequence[str]") -> "PlansAnswer":

@@ -67,14 +67,19 @@ def _captured(label: str, connection: Connection, statement: Statement, *, with_
             connection.execute(statement.text.encode())
         return CapturedStatement(statement=statement, explained=explained, rows=rows)
     except psycopg.Error as error:
-        raise WorkloadError(
-            f"a statement of the workload fails on {label}",
-            slug="workload-not-explained",
-            where=f"{statement.description}, on {label}",
-            found=str(error).strip(),
-            expected="a statement that runs on every arm",
-            to_do="fix the script, its data or its variables; see the server's message above",
-        ) from error
+        raise not_explained(label, statement, error) from error
+
+
+def not_explained(label: str, statement: Statement, error: psycopg.Error) -> WorkloadError:
+    """Return the error for a statement that a server rejects. label: of its arm."""
+    return WorkloadError(
+        f"a statement of the workload fails on {label}",
+        slug="workload-not-explained",
+        where=f"{statement.description}, on {label}",
+        found=str(error).strip(),
+        expected="a statement that runs on every arm",
+        to_do="fix the script, its data or its variables; see the server's message above",
+    )
 
 
 def _has_plan(connection: Connection, text: str) -> bool:

@@ -42,9 +42,7 @@ def _sampled(server: ArmServer, load: PgbenchLoad, pilot: PilotResult, captured:
     if server.log is None:
         return SampledPlans(told=0, others=0, failure="the log of an external server cannot be read")
     if load.workload.is_of_application:
-        return SampledPlans(
-            told=0, others=0, failure="the role of an application may not load auto_explain"
-        )
+        return SampledPlans(told=0, others=0, failure="the role of an application may not load auto_explain")
     seconds = max(_LEAST_S, least_window_s(load.workload.rate, load.workload.clients), 2 * pilot.slowest_latency_s)
     # The rate of the slowest arm, so that faster arms yield more plans.
     tps = load.workload.rate or load.workload.clients / pilot.slowest_latency_s

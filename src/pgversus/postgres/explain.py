@@ -16,6 +16,7 @@ from pgversus.plans.returned_rows import FunctionName, ReturnedRows, functions_i
 from pgversus.postgres.catalog import sql_text
 from pgversus.postgres.session import Connection
 from pgversus.records.plans import Explained, PlannerSetting, RowsDigest, Statement
+from pgversus.statements.literals import parameters_in
 
 _PLANNED = "EXPLAIN (VERBOSE, SETTINGS, FORMAT JSON) "
 _RUN = "EXPLAIN (ANALYZE, BUFFERS, VERBOSE, SETTINGS, FORMAT JSON) "
@@ -46,6 +47,19 @@ def explain(connection: Connection, statement: Statement, *, is_run: bool = True
             with connection.transaction(force_rollback=True):
                 more_runs.append(_explained(connection, _RUN, text))
         return Explained(planned=planned, run=_explained(connection, _RUN, text), more_runs=tuple(more_runs))
+
+
+def explain_generic(connection: Connection, text: str) -> Explained:
+    """Return the generic plan of a statement with parameters, whose values are unknown; psycopg.Error if rejected."""
+    name = sql.Identifier(f"pgversus_{next(_NUMBERS)}")
+    with connection.transaction(force_rollback=True):
+        connection.execute("SET LOCAL plan_cache_mode = force_generic_plan")
+        connection.execute(sql.SQL("PREPARE {} AS ").format(name).as_bytes(connection) + text.encode())
+        nulls = sql.SQL(", ").join([sql.SQL("NULL")] * parameters_in(text))
+        values = sql.SQL("({})").format(nulls) if parameters_in(text) else sql.SQL("")
+        execute = sql.SQL("EXECUTE {}{}").format(name, values).as_string(connection)
+        planned = _explained(connection, _PLANNED, execute)
+    return Explained(planned=planned, run=planned)
 
 
 def index_keys(connection: Connection) -> dict[str, tuple[str, ...]]:

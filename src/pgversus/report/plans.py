@@ -55,9 +55,13 @@ def uncertain_text(name: StatementName, reasons: Sequence[Uncertainty]) -> str:
 
 
 def plan_warnings(answer: PlansAnswer) -> list[str]:
-    """Return caveats to read before the plans: different rows, then different statistics."""
+    """Return caveats to read before the plans: different rows, missing plans, then different statistics."""
     rows = [text for one in answer.compared if (text := _rows_warning(one))]
-    return rows + [statistics_note(one) for one in answer.unlike]
+    missing = [
+        _("not compared: {statement} ({reason})", statement=one.statement, reason=_(one.reason))
+        for one in answer.not_compared
+    ]
+    return rows + missing + [statistics_note(one) for one in answer.unlike]
 
 
 def _rows_warning(one: ComparedPlans) -> str:
@@ -111,6 +115,7 @@ def plans_document(answer: PlansAnswer) -> dict[str, Any]:
             "comparisons": [_comparison(one) for one in answer.compared],
             "warnings": plan_warnings(answer),
             "unlike_statistics": [asdict(one) for one in answer.unlike],
+            "not_compared": [asdict(one) for one in answer.not_compared],
         }
 
 
@@ -317,15 +322,25 @@ def override_text(one: ComparedPlans) -> str:
     return _(found, settings=candidate.text, why=why, old=old, new=new)
 
 
+_MOST_WITH_TREES = 20
+"""Number of comparisons above which the trees of equal plans are omitted."""
+
+
 def plans_text(answer: PlansAnswer) -> str:
-    """Return the warnings, then a part for each comparison."""
+    """Return the warnings, then a part for each comparison, and how many plans have changed if there are many."""
     warnings = [_("caveat: {caveat}", caveat=text) for text in plan_warnings(answer)]
     parts = [warnings] if warnings else []
-    parts += [list(_part(one)) for one in answer.compared] or [[_(NOTHING_COMPARED)]]
+    are_many = len(answer.compared) > _MOST_WITH_TREES
+    parts += [
+        list(_part(one, with_trees=not (are_many and one.difference.is_same_plan))) for one in answer.compared
+    ] or [[_(NOTHING_COMPARED)]]
+    if are_many:
+        changed = sum(not one.difference.is_same_plan for one in answer.compared)
+        parts.append([_("{changed} of {total} plans are different", changed=changed, total=len(answer.compared))])
     return "\n".join(visible("\n".join(lines)) + "\n" for lines in parts)
 
 
-def _part(one: ComparedPlans) -> Iterator[str]:
+def _part(one: ComparedPlans, *, with_trees: bool) -> Iterator[str]:
     baseline, contender = one.labels
     yield statement_text(one.statement)
     yield f"{baseline} -> {contender}: {headline(one.difference)}"
@@ -334,7 +349,7 @@ def _part(one: ComparedPlans) -> Iterator[str]:
         yield f"  {undone}"
     if timing := times(one):
         yield f"  {timing}"
-    for label, plan in zip(one.labels, one.plans, strict=True):
+    for label, plan in zip(one.labels, one.plans, strict=True) if with_trees else ():
         yield ""
         yield f"{label}:"
         yield from (f"  {line}" for line in plan_lines(plan))

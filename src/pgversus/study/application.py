@@ -117,9 +117,8 @@ def with_values(study: Study, found: Mapping[str, Sequence[Sample]]) -> Study:
             continue
         # Stored texts are without secrets.
         samples = found.get(one.text) or found.get(code_without_secrets(one.text), ())
-        for sample in samples:
-            own = replace(sample, text=one.text)
-            contexts.append(_of_sample(context, one.name, own, number=len(contexts) + 1))
+        for own, sample in zip(contexts_of_samples(one, context, samples), samples, strict=True):
+            contexts.append(replace(own, number=len(contexts) + 1))
             known.append(_with_sample(one, sample, of=len(samples), context=len(contexts)))
         if not samples:
             known.append(replace(one, context=None, obstacle=NO_VALUES, needs_values=False))
@@ -199,11 +198,16 @@ def stored_values(statements: Iterable[ApplicationStatement]) -> dict[str, list[
     return found
 
 
-def _of_sample(context: Context, name: str, sample: Sample, *, number: int) -> Context:
+def contexts_of_samples(one: ApplicationStatement, context: Context, samples: Iterable[Sample]) -> list[Context]:
+    """Return the context of a statement with each of these values, all with the number of the given context."""
+    return [_of_sample(context, one.name, replace(sample, text=one.text)) for sample in samples]
+
+
+def _of_sample(context: Context, name: str, sample: Sample) -> Context:
     """Return the context of a statement with these values. name: the name of the statement."""
     own_name = _with_class(name, sample)
     script = script_of_sample(sample, parsed(sample.text).kind, own_name)
-    return _with_script(context, own_name, script, number=number)
+    return _with_script(context, own_name, script, number=context.number)
 
 
 def _with_script(context: Context, name: str, script: Script, *, number: int) -> Context:

@@ -135,6 +135,13 @@ def test_a_missing_script_is_reported_with_the_command_and_its_own_options() -> 
     assert "operation" not in error.expected
 
 
+@pytest.mark.parametrize("scripts", [("-f", "q.sql"), ("-S",), ("-D", "n=1")])
+def test_statements_and_scripts_are_alternatives(scripts: tuple[str, ...]) -> None:
+    error = typed("16", "17", "-i", "--statements", "statements.csv", *scripts).exception
+    assert isinstance(error, UsageError)
+    assert "cannot be used together with scripts" in error.message
+
+
 @pytest.mark.parametrize("arguments", [(), ("old.json",), ("-", "-")])
 def test_two_different_inputs_are_required(arguments: tuple[str, ...]) -> None:
     assert type(typed(*arguments).exception).__name__ in ("UsageError", "MissingParameter")

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from pgversus.answers.answer import Answer, AttributionResult, Caveat, StudyAnswer, Unanswered
 from pgversus.answers.caveats import caveats
-from pgversus.answers.plans import ComparedPlans, PlansAnswer, StatisticsCause, compared
+from pgversus.answers.plans import ComparedPlans, NotCompared, PlansAnswer, StatisticsCause, compared
 from pgversus.records.plans import (
     Candidate,
     CapturedPlans,
@@ -24,6 +24,7 @@ from pgversus.records.preparation import (
     RestoreProblem,
 )
 from pgversus.records.trials import Block, FailedTrial, Phase, Trial
+from pgversus.statements.statement import NO_VALUES
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.attribution import Attribution, BoundedValue
 from pgversus.stats.confidence import Interval, Verdict
@@ -109,7 +110,11 @@ def all_plans() -> PlansAnswer:
     )
     rows = compared(comparison(_PAIR).arms, _other_rows())
     causes = [replace(one, cause=cause) for one in unlike.unlike for cause in StatisticsCause]
-    return PlansAnswer(compared=(*found, *undone, *unlike.compared, *rows.compared), unlike=(*unlike.unlike, *causes))
+    return PlansAnswer(
+        compared=(*found, *undone, *unlike.compared, *rows.compared),
+        unlike=(*unlike.unlike, *causes),
+        not_compared=(NotCompared(statement="q", reason=NO_VALUES),),
+    )
 
 
 def _other_rows() -> CapturedPlans:
