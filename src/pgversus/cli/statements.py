@@ -34,9 +34,9 @@ def statements(sources: tuple[str, ...], *, limit: int, as_json: bool, output: s
     """List the statements of an application: how often they run, their shares of its time, and known values.
 
     Each SOURCE is an export of pg_stat_statements (CSV with a header, or JSON), the URI of a database that has it, a
-    log with durations (csvlog, jsonlog or text, also of auto_explain), a .sql file, a directory of .sql files, an
-    earlier list (--json), or - for standard input. Statements that differ only in constants count as one. Counters
-    come from pg_stat_statements if it is among the sources, values of parameters from logs.
+    log with durations (csvlog, jsonlog or text, also of auto_explain), a .sql file or pgbench script, a directory of
+    .sql files, an earlier list (--json), or - for standard input. Statements that differ only in constants count as
+    one. Counters come from pg_stat_statements if it is among the sources, values of parameters from logs.
 
     \b
     psql -c '\\copy (SELECT * FROM pg_stat_statements) TO statements.csv CSV HEADER'

@@ -59,8 +59,8 @@ _GROUPS = {
     multiple=True,
     required=True,
     metavar="SOURCE",
-    help="Statements of the application: an export of pg_stat_statements, a log, a .sql file or a directory of them, "
-    "the URI of a database, or a list by pgversus statements --json; repeatable.",
+    help="Statements of the application: an export of pg_stat_statements, a log, a .sql file, a pgbench script or a "
+    "directory of them, the URI of a database, or a list by pgversus statements --json; repeatable.",
 )
 @click.option(
     "-M",

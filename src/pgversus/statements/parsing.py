@@ -10,6 +10,7 @@ from typing import Any
 
 import pgparse
 
+from pgversus.statements.client_scripts import without_commands
 from pgversus.statements.statement import StatementKind
 from pgversus.text.sql import quoted_parts, without_comments
 
@@ -19,7 +20,6 @@ _LONGEST = 1_000_000
 """Maximum number of characters. The parser's tree needs a hundred times the memory of the text."""
 _REMEMBERED, _LONGEST_REMEMBERED = 10_000, 10_000
 """Texts, and characters of each: the executions of a log repeat a few statements, but not INSERTs of many rows."""
-_COMMANDS_OF_PSQL = re.compile(r"\A(?:\s*\\[^\n]*(?:\n|\Z))+")
 _NUMBERED = re.compile(r"\d\d")
 """What the parser's fingerprint ignores in the names of tables."""
 
@@ -56,10 +56,11 @@ def separated(text: str) -> list[str]:
     """Return the statements of a text, each with the comments before it.
 
     If the text cannot be parsed, it is split at semicolons outside quotes, so that one statement does not hide others.
+    Commands of pgbench and psql are omitted.
     """
     trees, problem = _trees(text)
     if problem:
-        return _split(text)
+        return _split(without_commands(text))
     # The parser counts bytes.
     encoded = text.encode()
     edges = [*(tree.get("stmt_location", 0) for tree in trees), len(encoded)]
@@ -67,7 +68,7 @@ def separated(text: str) -> list[str]:
 
 
 def _split(text: str) -> list[str]:
-    """Return the parts of a text that end with a semicolon outside quotes, and the rest, without commands of psql."""
+    """Return the parts of a text that end with a semicolon outside quotes, and the rest."""
     parts, begin, after = [], 0, 0
     for opening, end in [*quoted_parts(text), (len(text), len(text))]:
         while (found := text.find(";", after, opening)) >= 0:
@@ -80,8 +81,7 @@ def _split(text: str) -> list[str]:
         parts[-1] += rest
     else:
         parts.append(rest)
-    whole = (_COMMANDS_OF_PSQL.sub("", part) for part in parts)
-    return [part for part in whole if part.strip()]
+    return [part for part in parts if without_comments(part).strip(" \n\t\r;")]
 
 
 def dicts_in(tree: Any) -> Iterator[Mapping[str, Any]]:

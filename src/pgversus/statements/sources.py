@@ -5,12 +5,13 @@ import json
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
 from pgversus.errors import StudyError
+from pgversus.statements.client_scripts import typical_values, with_parameters
 from pgversus.statements.collection import Collection
 from pgversus.statements.counters import (
     Counted,
@@ -31,7 +32,7 @@ from pgversus.statements.logs import (
     json_entries,
     stderr_entries,
 )
-from pgversus.statements.parsing import separated
+from pgversus.statements.parsing import parsed, separated
 
 _NAME = re.compile(r"^-- name: *(.+?) *$", re.MULTILINE)
 _VALUES = re.compile(r"^-- values: *(.*?) *$", re.MULTILINE)
@@ -87,24 +88,33 @@ def read_rows(where: str, rows: Iterable[Mapping[str, Any]], collection: Collect
 
 
 def read_sql(where: str, text: str, name: str, collection: Collection) -> SourceReport:
-    """Add the statements of a file of SQL to the collection.
+    """Add the statements of a file of SQL, which may be a script of pgbench or psql, to the collection.
 
     A line `-- name: NAME` names the statements up to the next such line, which are numbered if there are several. Lines
     `-- values: $1 = '5', $2 = NULL` before a statement give values for its parameters; each line is one set. StudyError
     for values that cannot be read. name: the name of statements before the first such line.
     """
-    report = SourceReport(where=where, form="SQL")
+    report, of_variables = SourceReport(where=where, form="SQL"), typical_values(text)
     for title, statement in _named_statements(text, name):
-        values = []
+        values: list[tuple[str | None, ...]] = []
         for line in _VALUES.findall(statement):
             if (found := logged_values(line)) is None:
                 raise _bad_values(f"{where}, {title}", line)
             values.append(found)
         query = _END.sub("", _VALUES.sub("", statement).strip()).rstrip("; \n")
         if query:
+            changed, names = with_parameters(query) if parsed(query).problem else (query, [])
+            if names and not parsed(changed).problem:
+                query = changed
+                values = values or _typical(names, of_variables)
             collection.add_file(title, query, values)
             report.found += 1
     return report
+
+
+def _typical(names: Sequence[str], values: Mapping[str, str]) -> list[tuple[str | None, ...]]:
+    """Return a set of values for variables; empty if one is unknown."""
+    return [tuple(values[name] for name in names)] if values.keys() >= set(names) else []
 
 
 def _named_statements(text: str, name: str) -> Iterator[tuple[str, str]]:
