@@ -11,7 +11,7 @@ BUILT_FOR_TESTS := 17+cflags=-O0 17+blocksize=32+cflags=-O0
 # Long tests run in `make test-all` only, which clears this.
 SHORT := and not long
 
-.PHONY: help demo check docs test test-all test-quick test-unit test-live test-parallel test-measures test-builds built-for-tests test-browser tools fuzz dist format lint types imports bench-calibration bench-habits bench-noise bench-real-noise bench-bias bench-drivers bench-writes bench-operations bench-identical bench-upgrade-checks bench-statements bench-looks bench-study bench-copies bench-builds bench-quotients bench-plans bench-faults bench-fleet bench-fleet-rates bench catalogs clean
+.PHONY: help demo check docs test test-all test-quick test-unit test-live test-parallel test-measures test-builds built-for-tests test-browser tools fuzz dist format lint types imports bench-calibration bench-habits bench-noise bench-real-noise bench-bias bench-drivers bench-writes bench-operations bench-identical bench-upgrade-checks bench-statements bench-many-statements bench-looks bench-study bench-copies bench-builds bench-quotients bench-plans bench-faults bench-fleet bench-fleet-rates bench catalogs clean
 
 help: ## show this menu
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name text; do \
@@ -121,6 +121,9 @@ bench-upgrade-checks: .venv/.installed-dev ## simulate error rates and detection
 
 bench-statements: .venv/.installed-dev ## check 30 statements, and compare the findings with a minute of pgbench each, on real servers (75 min, on an idle host)
 	$(BIN)/python -m benchmarks.real_statements
+
+bench-many-statements: .venv/.installed-dev ## check a thousand statements, and kill the check in the middle (3 h)
+	$(BIN)/python -m benchmarks.many_statements
 
 bench-looks: .venv/.installed-dev ## compute the table of levels in stats/confidence.py, by Monte Carlo (2 min)
 	$(BIN)/python -m benchmarks.calibrate_looks
