@@ -12,8 +12,8 @@ from rich.text import Text
 from pgversus.engine.progress import Look, TimeEstimate
 from pgversus.records.trials import Block, Phase
 from pgversus.report.console import STYLES
-from pgversus.report.methodology import window_length
 from pgversus.report.verdicts import SIGNS, verdict_word
+from pgversus.report.windows import window_length
 from pgversus.stats.analysis import InterimResult
 from pgversus.stats.confidence import FARTHEST, Verdict
 from pgversus.study.comparison import Comparison

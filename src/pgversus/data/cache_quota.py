@@ -98,6 +98,6 @@ def _no_room(needs: Needs, free: int, cache: Cache) -> HostError:
         + (
             f"leave out the largest data ([[exclude]]), such as {needs.largest}"
             if needs.largest
-            else "use a smaller scale"
+            else "use smaller data"
         ),
     )

@@ -35,7 +35,13 @@ def dump_at(path: str, flag: str, database: str | None = None) -> Dump:
         form = _format_of_directory(place, path, flag) if place.is_dir() else _format_of_file(place, path, flag)
         if database is not None and form is not DumpFormat.DATA_DIRECTORY:
             raise _one_database(path, flag, database)
-        return Dump(path=str(place), format=form, sha256=_hash_of(form)(place), database=database or "")
+        return Dump(
+            path=str(place),
+            format=form,
+            sha256=_hash_of(form)(place),
+            database=database or "",
+            size_bytes=sum(file.stat().st_size for file in (place, *place.rglob("*")) if file.is_file()),
+        )
     except OSError as error:
         raise _no_dump(path, flag, error.strerror or str(error)) from error
 

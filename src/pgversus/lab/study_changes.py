@@ -11,7 +11,9 @@ from pgversus.study.study import Context
 
 # Allowed changes: more time never invalidates a result (docs/statistics.md), and a setup file is identified by its
 # hash, not its path. Rewrites do not take part in any arm.
-_MAY_CHANGE = re.compile(r"budget_s|dataset\.((setup_files|prepare)\.\d+|restore)\.path|workload\.rewrite(\..*)?")
+_MAY_CHANGE = re.compile(
+    r"budget_s|dataset\.((setup_files|prepare)\.\d+|restore)\.(path|size_bytes)|workload\.rewrite(\..*)?"
+)
 # Implied changes: each of these changes only together with a related value or its list, which is reported.
 _IMPLIED = re.compile(
     r"(.*\.)?length|window_kind|window_is_given|slice_s|rounds_are_given|rounds_per_session|warm_up_is_given"

@@ -18,6 +18,7 @@ why.py            why a contender differs, from plans and counters
 plans.py          compared plans: document, trees side by side, settings that restore a plan
 published.py      published figures next to the measured ones
 methodology.py    measurement method and host
+windows.py        an arm's work per block
 study_page.py     the contents of a study's report, in order
 summary.py        the answer on one screen, and as a picture
 console.py         the console, and the styles of reports on it

@@ -4,14 +4,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from pgversus.records.dry_run import DryRun
-from pgversus.report.methodology import load_command, window_length
+from pgversus.report.methodology import load_command
 from pgversus.report.sentences import metric_text
+from pgversus.report.windows import window_length
 from pgversus.study.comparison import BASELINE, Comparison
 from pgversus.study.design import Design, WindowKind
 from pgversus.study.host_access import HostAccess
 from pgversus.study.needs import Needs
 from pgversus.study.servers import Release, RunningServer, ServerName, released_version
-from pgversus.study.study import Study
+from pgversus.study.study import Study, StudyKind
 from pgversus.study.workload import Operation, PgbenchWorkload
 from pgversus.text.redaction import message_without_secrets, visible
 from pgversus.text.units import count, duration, percent, size
@@ -124,6 +125,10 @@ def _afterwards(study: Study, needs: Needs) -> list[str]:
     """Return the line about attribution; empty for operations, which have no plans."""
     if not any(context.comparison.workload.has_plans for context in study.contexts):
         return []
+    if study.kind is StudyKind.UPGRADE_CHECK:
+        most = duration(study.budget_s)
+        follow_ups = f"confirmation of differences, at most {most}, and the effect of their plans, at most {most}"
+        return [f"afterwards: {follow_ups} (skip the latter with --no-plans)"]
     most = "three times as long" if needs.most_s is None else f"{duration(needs.most_s)} more"
     return [f"afterwards: attribution of differences to plans, at most {most} (skip with --no-plans)"]
 
@@ -139,7 +144,7 @@ def _no_downloads(to_build: tuple[str, ...]) -> str:
 
 
 def _and_setup(needs: Needs) -> str:
-    return f" plus the data of {count(needs.setup_files, 'dataset')} from files" if needs.setup_files else ""
+    return f" or more, as {count(needs.setup_files, 'dataset')} from files may be larger" if needs.setup_files else ""
 
 
 def _at_once(needs: Needs) -> str:

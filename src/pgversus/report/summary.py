@@ -14,7 +14,7 @@ from rich.text import Text
 
 from pgversus.answers.answer import Answer, StudyAnswer
 from pgversus.report.console import STYLES, SafeConsole, answer_parts, print_parts, terminal_table
-from pgversus.report.methodology import restarts, shortened_list, windows_text
+from pgversus.report.methodology import restarts
 from pgversus.report.overview import MOST_ROWS, joint_caveats, not_measured, overview_sentences, verdict_rows
 from pgversus.report.sentences import answer_sentences, interval_heading, metric_text
 from pgversus.report.study_answer import answer_tables, study_sentences
@@ -30,6 +30,7 @@ from pgversus.report.values import (
 )
 from pgversus.report.verdicts import MARKS, verdict_word
 from pgversus.report.why import study_why, why_of
+from pgversus.report.windows import windows_text
 from pgversus.stats.analysis import Estimate
 from pgversus.stats.confidence import DIFFERENT
 from pgversus.stats.counters import CounterRatio
@@ -37,7 +38,7 @@ from pgversus.study.comparison import BASELINE
 from pgversus.study.metrics import LATENCIES, Quantity, StepTime
 from pgversus.study.study import StudyKind
 from pgversus.text.redaction import visible
-from pgversus.text.translation import N_, _, ngettext, together
+from pgversus.text.translation import N_, _, ngettext, shortened_list, together
 from pgversus.text.units import duration, ratio_texts
 
 _PICTURE_COLUMNS = 100

@@ -1,7 +1,7 @@
 """The data loaded into each arm before measuring."""
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from pgversus.text.documents import hidden_sha256
@@ -46,6 +46,8 @@ class Dump:
     """SHA-256 of the content when the comparison began."""
     database: str = ""
     """Name of the database in a data directory; empty if it is the only one there, and for a dump."""
+    size_bytes: int = field(default=0, compare=False)
+    """Size of the files; 0 if they were not read yet."""
 
 
 class Statistics(StrEnum):

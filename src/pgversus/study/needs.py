@@ -82,7 +82,12 @@ def _operation_bytes(contexts: Sequence[Context]) -> float:
 
 def _data_bytes(dataset: Dataset) -> float:
     times = _PREPARED_TIMES if dataset.prepare else 1
-    return _EMPTY_CLUSTER_BYTES + times * _BYTES_PER_SCALE * (dataset.pgbench_scale or 0)
+    return _EMPTY_CLUSTER_BYTES + times * (_BYTES_PER_SCALE * (dataset.pgbench_scale or 0) + _restored_bytes(dataset))
+
+
+def _restored_bytes(dataset: Dataset) -> float:
+    """Return the size of the dump; with indexes, and if the dump is compressed, its data are several times larger."""
+    return 0.0 if dataset.restore is None else float(dataset.restore.size_bytes)
 
 
 MOST_AT_ONCE_BYTES = 20e9
@@ -124,7 +129,7 @@ _TRY_OUT_S = 0.7
 # The first load of an arm, used to fit its windows.
 _LATENCY_S = 0.001
 # Assumed before a load has run.
-_LOAD_S, _LOAD_S_PER_SCALE = 3.0, 0.2
+_LOAD_S, _LOAD_S_PER_SCALE, _RESTORED_BYTES_PER_S = 3.0, 0.2, 40e6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +139,7 @@ class Needs:
     snapshots: int
     """Combinations of server and dataset to load, and to prepare from loaded ones."""
     disk_bytes: float
-    """Peak disk usage, without data from setup files."""
+    """Peak disk usage, without data from setup files; restored data count as much as their dump, the least possible."""
     parts: int
     """Number of parts, measured one after another to limit disk usage."""
     largest: str
@@ -158,6 +163,8 @@ def needs_of(study: Study) -> Needs:
     largest = max(parts, key=disk_bytes, default=[])
     datasets = len({tuple(arm.dataset.loaded for arm in one.comparison.arms) for one in study.contexts})
     blocks = [(one.comparison, one.comparison.design.stopping_rule.first_look) for one in study.contexts]
+    # The application's own times are the best guess.
+    latencies = {one.context: one.seconds / one.calls for one in study.statements if one.calls}
     is_fixed = all(comparison.design.stopping_rule.looks_once for comparison, _ in blocks)
     return Needs(
         snapshots=len(ours),
@@ -166,15 +173,23 @@ def needs_of(study: Study) -> Needs:
         largest=max(largest, key=lambda one: disk_bytes([one])).label if largest and datasets > 1 else "",
         setup_files=len({dataset.loaded for _, dataset, _ in ours if dataset.setup_files or dataset.restore}),
         least_trials=sum(len(comparison.arms) * count for comparison, count in blocks),
-        preparation_s=sum(_LOAD_S + _LOAD_S_PER_SCALE * (dataset.pgbench_scale or 0) for _, dataset, _ in ours)
+        preparation_s=sum(_load_s(dataset) for _, dataset, _ in ours)
         + sum(len(comparison.arms) * (_START_S + _TRY_OUT_S) for comparison, _ in blocks),
-        least_s=sum(_block_s(comparison, len(blocks)) * count for comparison, count in blocks),
+        least_s=sum(
+            _block_s(one.comparison, len(blocks), latencies.get(one.number, _LATENCY_S)) * count
+            for one, (_, count) in zip(study.contexts, blocks, strict=True)
+        ),
         most_s=None if is_fixed else study.budget_s,
     )
 
 
-def _block_s(comparison: Comparison, contexts: int) -> float:
-    design = _fitted(comparison, contexts)
+def _load_s(dataset: Dataset) -> float:
+    restored_s = _restored_bytes(dataset) / _RESTORED_BYTES_PER_S
+    return _LOAD_S + _LOAD_S_PER_SCALE * (dataset.pgbench_scale or 0) + restored_s
+
+
+def _block_s(comparison: Comparison, contexts: int, latency_s: float) -> float:
+    design = _fitted(comparison, contexts, latency_s)
     # With a cold cache every window has its own restart, and so does the unmeasured one that records memory.
     is_cold = comparison.cache is CacheState.COLD
     starts, unmeasured_s = (design.rounds + 1, design.window_s) if is_cold else (1, design.warm_up_s)
@@ -183,16 +198,16 @@ def _block_s(comparison: Comparison, contexts: int) -> float:
     )
 
 
-def _fitted(comparison: Comparison, contexts: int) -> Design:
-    """Return the design with the windows of a fast read-only load."""
+def _fitted(comparison: Comparison, contexts: int, latency_s: float) -> Design:
+    """Return the design with the windows of a read-only load."""
     workload = comparison.baseline.workload
     if workload.runs_once:
         return comparison.design
     load = FirstLoad(
         clients=workload.clients,
         writes=False,
-        latency_s=_LATENCY_S,
-        latency_p99_s=_LATENCY_S,
+        latency_s=latency_s,
+        latency_p99_s=latency_s,
         rate=workload.rate,
         is_cold=comparison.cache is CacheState.COLD,
     )

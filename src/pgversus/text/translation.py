@@ -6,7 +6,7 @@ CSV, and the names of verdicts and caveats for programs are never translated.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import StrEnum
@@ -28,6 +28,7 @@ _UNSPACED = frozenset({Language.JAPANESE})
 _TIGHT = re.compile(r"[\u3001\u3002\u300c\u300d\uff08\uff09]")
 """Comma, full stop, quotation marks and parentheses of full width, which include their space."""
 _WIDE = re.compile(r"[\u3005-\u3007\u3041-\u30ff\u3400-\u9fff]")
+_MOST_LISTED = 8
 _ENGLISH = NullTranslations()
 _SPOKEN: ContextVar[tuple[Language, NullTranslations]] = ContextVar("spoken", default=(Language.ENGLISH, _ENGLISH))
 
@@ -102,6 +103,13 @@ def N_(sentence: str) -> str:  # noqa: N802 - gettext's own name
 def listed(parts: Iterable[str]) -> str:
     """Join translated parts as a list: `a, b, c`; empty for none."""
     return _joined(N_("{first}, {second}"), parts)
+
+
+def shortened_list(texts: Iterable[str], joined: Callable[[Iterable[str]], str] = listed) -> str:
+    """Return the distinct texts in order, limited to the first ones."""
+    different = list(dict.fromkeys(texts))
+    first, rest = joined(different[:_MOST_LISTED]), len(different) - _MOST_LISTED
+    return _("{first} and {rest} more", first=first, rest=rest) if rest > 0 else first
 
 
 def both(parts: Iterable[str]) -> str:

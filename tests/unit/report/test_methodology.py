@@ -3,7 +3,8 @@ from dataclasses import replace
 import pytest
 
 from pgversus.answers.answer import Answer
-from pgversus.report.methodology import comparison_lines, windows_text
+from pgversus.report.methodology import comparison_lines
+from pgversus.report.windows import windows_text
 from pgversus.study.design import Design, WindowKind
 from pgversus.study.workload import PgbenchWorkload, Script
 from tests.builders import answer, comparison, open_loop, rate_blocks

@@ -5,16 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from pgversus.answers.answer import Answer, StudyAnswer
-from pgversus.report.methodology import (
-    build_text,
-    host_facts,
-    restarts,
-    shortened_list,
-    windows_text,
-)
+from pgversus.report.methodology import build_text, host_facts, restarts
 from pgversus.report.sentences import shortened
+from pgversus.report.windows import windows_text
 from pgversus.study.workload import Script
-from pgversus.text.translation import N_, _, either, ngettext, translate_stored
+from pgversus.text.translation import N_, _, either, ngettext, shortened_list, translate_stored
 from pgversus.text.units import percent
 
 

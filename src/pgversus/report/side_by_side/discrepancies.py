@@ -5,9 +5,10 @@ from typing import Any
 
 from pgversus.answers.answer import Answer
 from pgversus.records.preparation import ArmFacts, origin_text
-from pgversus.report.methodology import days_text, host_facts, windows_text
+from pgversus.report.methodology import days_text, host_facts
 from pgversus.report.side_by_side.agreement import DiscrepancyKind, Note
 from pgversus.report.side_by_side.matching import MatchedPair, each_side
+from pgversus.report.windows import windows_text
 from pgversus.study.comparison import BASELINE, Arm
 from pgversus.text.translation import _, listed, ngettext
 from pgversus.text.units import percent, size
