@@ -1,5 +1,6 @@
 """What common methods claim, and the order and the records of the benchmark that compares them with pgversus."""
 
+import json
 from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
@@ -62,13 +63,36 @@ def result(cell: Cell, **others: float) -> Result:
     return Result(load=cell.load, effect=cell.effect, method=cell.method, seed=1, **values)  # type: ignore[arg-type]
 
 
-def test_no_difference_is_measured_as_often_as_all_differences_and_common_methods_half_as_often() -> None:
+def test_no_difference_is_measured_as_often_as_all_differences_and_common_methods_less_often() -> None:
     queue = real_methods._Queue([])
-    # Twice the least number of tasks after which each has run as often as its weight says.
-    tasks = [queue.take()[1] for _ in range(48)]
+    # The least number of tasks after which each has run as often as its weight says.
+    tasks = [queue.take()[1] for _ in range(66)]
     counts = Counter((task.load, task.by_pgversus, task.effect > 0) for task in tasks)
-    assert {counts[load, True, differs] for load in real_methods.LOADS for differs in (True, False)} == {6}
+    assert {counts[load, True, differs] for load in real_methods.LOADS for differs in (True, False)} == {9}
     assert {counts[load, False, differs] for load in ("tps", "VACUUM") for differs in (True, False)} == {3}
+
+
+@pytest.mark.parametrize("load", ["tps", "p95 at a rate"])
+@pytest.mark.parametrize(
+    ("effect", "servers", "levels"), [(0.0, ["17.8", "17.8"], "{rounds}"), (0.1, ["17.8"], "{rounds},{more}")]
+)
+def test_servers_or_levels_are_compared_but_never_equal_levels(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, load: str, effect: float, servers: list[str], levels: str
+) -> None:
+    found: list[list[str]] = []
+
+    def pgversus(arguments: list[str], _folder: object) -> str:
+        found.append(arguments)
+        return json.dumps({"contexts": [{"verdicts": [{"verdict": "slower", "ratio": 0.9, "low": None, "high": 1.0}]}]})
+
+    monkeypatch.setattr(real_methods, "pgversus", pgversus)
+    task = Task(load=load, effect=effect, by_pgversus=True)
+    real_methods._by_pgversus(task, tmp_path, 1, "60s")
+    ((command, *arguments),) = found
+    rounds, more = real_methods._levels(task)
+    assert command == "compare"
+    assert [one for one in arguments if one == "17.8"] == servers
+    assert f"my.rounds={levels.format(rounds=rounds, more=more)}" in arguments
 
 
 def test_the_queue_continues_where_the_results_end() -> None:
