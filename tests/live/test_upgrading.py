@@ -250,6 +250,9 @@ def test_plans_are_compared_even_if_only_the_schema_is_known(command_line: Comma
     (missing,) = ended.document["not_compared"]
     assert missing["statement"] == "missing"
     assert 'relation "nowhere" does not exist' in missing["reason"]
+    sources = ("--setup", "schema.sql", "--statements", "statements.sql")
+    refused = command_line.run("upgrade-check", "16.12", "17.8", *sources)
+    assert (refused.code, "error[dataset-empty]" in refused.stderr) == (2, True), refused.stderr
 
 
 HOSTILE = """
@@ -265,8 +268,23 @@ SELECT pg_read_file('/etc/passwd');
 -- name: several
 SELECT 1; DROP TABLE things; COPY things TO PROGRAM 'touch {file}';
 
+-- name: not restored
+SELECT count(*) FROM places;
+
+-- name: prepared
+PREPARE evil AS DELETE FROM things;
+
+-- name: unknown
+SELEC * FROM things WHERE (;
+
 -- name: function of the application
-SELECT cleaned(7);
+SELECT cleaned(7), "My Schema"."of My Type"(ROW(1)), lo_get(photo) FROM photos;
+
+-- name: security definer
+SELECT run_sql($sql$COPY (SELECT 1) TO PROGRAM 'touch {file}'$sql$);
+
+-- name: new table
+SELECT make_table();
 
 -- name: harmless
 SELECT count(*) FROM things JOIN kinds.kind USING (kind) WHERE id = 7;
@@ -283,6 +301,23 @@ INSERT INTO things (kind) SELECT 1 FROM generate_series(1, 100);
 ALTER TABLE things ENABLE ROW LEVEL SECURITY;
 CREATE FUNCTION cleaned(int) RETURNS int LANGUAGE sql AS 'SELECT $1';
 REVOKE ALL ON FUNCTION cleaned(int) FROM PUBLIC;
+CREATE SCHEMA "My Schema";
+CREATE TYPE "My Schema"."My Type" AS (a int);
+CREATE FUNCTION "My Schema"."of My Type"("My Schema"."My Type") RETURNS int LANGUAGE sql AS 'SELECT 1';
+REVOKE ALL ON FUNCTION "My Schema"."of My Type"("My Schema"."My Type") FROM PUBLIC;
+CREATE TABLE photos AS SELECT lo_from_bytea(0, 'a') AS photo;
+CREATE FUNCTION run_sql(text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS 'BEGIN EXECUTE $1; END';
+CREATE FUNCTION make_table() RETURNS void LANGUAGE sql AS 'CREATE TABLE public.made (a int)';
+CREATE FUNCTION refuse() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION $a$refused$a$; END';
+CREATE EVENT TRIGGER no_grants ON ddl_command_end WHEN TAG IN ('GRANT') EXECUTE FUNCTION refuse();
+CREATE ROLE pgversus_application NOLOGIN;
+"""
+# As pg_dump writes it.
+BROKEN_DUMP = """-- PostgreSQL database dump
+SET nothing_that_exists = on;
+CREATE EXTENSION IF NOT EXISTS postgis;
+CREATE TABLE places (id int, place geometry);
+CREATE TABLE restored AS SELECT 1 AS id;
 """
 
 
@@ -293,15 +328,29 @@ def test_hostile_statements_change_nothing_outside_the_servers(command_line: Com
     file = tmp_path / "written"
     command_line.write("schema.sql", OWN_SCHEMA)
     command_line.write("hostile.sql", HOSTILE.format(file=file))
-    data = ("--setup", "schema.sql", "--statements", "hostile.sql", "--budget", "5s")
+    command_line.write("broken.sql", BROKEN_DUMP)
+    data = ("--restore", "broken.sql", "--setup", "schema.sql", "--statements", "hostile.sql", "--budget", "5s")
     ended = command_line.run("upgrade-check", "12.22", "17.8", *data, "--json", "--results", "results")
     assert not file.exists()
     (upgrade,) = ended.document["upgrades"]
     findings = {one["statement"]["name"]: one for one in upgrade["statements"]}
     for name in ("file", "first the rights", "reading"):
         assert "permission denied" in str(findings[name]), findings[name]
-    for name in ("function of the application", "harmless", "writing"):
+    assert "must be superuser" in str(findings["security definer"]), findings["security definer"]
+    assert 'relation "places" does not exist' in str(findings["not restored"])
+    for name in ("function of the application", "new table", "harmless", "writing"):
         assert findings[name]["ratio"] is not None, findings[name]
+    left_out = {one["name"]: one["obstacle"] for one in upgrade["left_out"]}
+    utility = "neither SELECT, INSERT, UPDATE, DELETE nor MERGE"
+    assert left_out == {
+        "several 2": utility,
+        "several 3": utility,
+        "prepared": utility,
+        "unknown": "not one statement that the parser knows",
+    }
+    report = command_line.run("report", "results").stdout
+    assert "left out" in report
+    assert "prepared: PREPARE evil AS DELETE FROM things" in report
 
 
 @pytest.mark.long

@@ -174,7 +174,8 @@ def upgrade_answers(answer: StudyAnswer) -> tuple[UpgradeAnswer, ...]:
             share = statement.seconds / total_s if total_s and not statement.is_planning else None
             number = statement.context
             if number in missing:
-                findings.append(_not_measured(statement, share, missing[number], first.baseline.label))
+                labels = [first.baseline.label, *(arm.label for arm in first.contenders if arm is not target)]
+                findings.append(_not_measured(statement, share, missing[number], labels))
             elif number is not None:
                 one = screened[number, target.index]
                 again = confirmed.get(one.answer.context.label)
@@ -322,17 +323,24 @@ def _failures(target: int, *answers: Answer | None) -> Iterator[str]:
     yield from (one.message for block in blocks for one in block.failures if one.arm in (BASELINE, target))
 
 
-_FIRST_RUN = r"the (?:load fails|first run of the load did not finish in time) on {} \("
+_FAILED = r"the (?:load fails|first run of the load did not finish in time) on {} \("
+_HUNG = r"the first run of the load did not finish in time on {} \("
 """The beginning of the message of a failed first run, with the label of its arm (lab/failures.py)."""
 
 
 def _not_measured(
-    statement: ApplicationStatement, share: float | None, missing: Unanswered, source: str
+    statement: ApplicationStatement, share: float | None, missing: Unanswered, others: Sequence[str]
 ) -> StatementFinding:
-    failed_on_source = re.match(_FIRST_RUN.format(re.escape(source)), missing.failure or "") is not None
+    """Return the finding on a statement without results. others: labels of the source and of the other targets.
+
+    A first run that hangs on one target says nothing about the others; one that fails has failed on all.
+    """
+    source, *targets = map(re.escape, others)
+    patterns = [_FAILED.format(source), *map(_HUNG.format, targets)]
+    failed_elsewhere = any(re.match(pattern, missing.failure or "") for pattern in patterns)
     return StatementFinding(
         statement=statement,
-        finding=Finding.FAILS if missing.failed and not failed_on_source else Finding.NOT_MEASURED,
+        finding=Finding.FAILS if missing.failed and not failed_elsewhere else Finding.NOT_MEASURED,
         share=share,
         failure=missing.failure or "",
     )

@@ -9,7 +9,7 @@ import click
 from pgversus.cli.options import LANGUAGE, OUTPUT, RUN_AS, HostlessCommand, build_options, with_requested_manner
 from pgversus.cli.output import read_stdin, read_text, write_answer
 from pgversus.cli.question import arms_options, dataset_of, variables_option
-from pgversus.cli.statements import read_sources
+from pgversus.cli.statements import collected
 from pgversus.errors import PlanError
 from pgversus.host.output_file import check_output
 from pgversus.postgres.labels import labelled_server
@@ -60,8 +60,8 @@ def plans(names: tuple[str, ...], **options: Any) -> None:
     well. Nothing is measured.
 
     With --statements, a statement of an application is planned with its recorded values or with values chosen from
-    statistics, as in an upgrade check. Without either, which is always so if only the schema is loaded, its generic
-    plans are compared.
+    statistics, as in an upgrade check. Without either, which is usual if only the schema is loaded, its generic plans
+    are compared.
 
     Instead of servers, files with the output of EXPLAIN (FORMAT JSON) can be specified, or - for standard input.
     Formatting differences between major versions are ignored.
@@ -115,8 +115,7 @@ def _of_servers(names: "Sequence[str]", options: dict[str, Any]) -> "PlansAnswer
 
 
 def _study_of_statements(names: "Sequence[str]", options: dict[str, Any]) -> "Study":
-    from pgversus.statements.collection import Collection  # noqa: PLC0415 - not for `--help`
-    from pgversus.study.application import contexts_of  # noqa: PLC0415 - the same
+    from pgversus.study.application import contexts_of  # noqa: PLC0415 - not for `--help`
 
     if any(options[name] for name in ("files", "builtins", "select_only", "skip_some_updates", "variables")):
         raise click.UsageError("--statements cannot be used together with scripts or their variables")
@@ -125,10 +124,8 @@ def _study_of_statements(names: "Sequence[str]", options: dict[str, Any]) -> "St
     load, design = PgbenchWorkload(scripts=(), scale=options["scale"]), design_of(DesignChoices(seed=0))
     servers = [labelled_server(name) for name in names]
     arms, factors = expand_arms(servers, settings, workload=load, dataset=dataset_of(options))
-    collection = Collection()
-    read_sources(options["sources"], collection)
     contexts, statements = contexts_of(
-        collection.statements, load, with_equal_bytes(arms), factors=factors, design=design
+        collected(options["sources"]), load, with_equal_bytes(arms), factors=factors, design=design
     )
     return Study(
         name="plans",

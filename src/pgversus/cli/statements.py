@@ -14,10 +14,11 @@ from pgversus.errors import StudyError
 from pgversus.host.output_file import check_output
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from pgversus.statements.collection import Collection
     from pgversus.statements.sources import SourceReport
+    from pgversus.statements.statement import RecordedStatement
 
 _STDIN = "-"
 _SQL = ".sql"
@@ -34,9 +35,9 @@ def statements(sources: tuple[str, ...], *, limit: int, as_json: bool, output: s
     """List the statements of an application: how often they run, their shares of its time, and known values.
 
     Each SOURCE is an export of pg_stat_statements (CSV with a header, or JSON), the URI of a database that has it, a
-    log with durations (csvlog, jsonlog or text, also of auto_explain), a .sql file or pgbench script, a directory of
-    .sql files, an earlier list (--json), or - for standard input. Statements that differ only in constants count as
-    one. Counters come from pg_stat_statements if it is among the sources, values of parameters from logs.
+    log with durations (csvlog, jsonlog or text, also of auto_explain), a .sql file (which may be a pgbench script), a
+    directory of .sql files, an earlier list (--json), or - for standard input. Statements that differ only in constants
+    count as one. Counters come from pg_stat_statements if it is among the sources, values of parameters from logs.
 
     \b
     psql -c '\\copy (SELECT * FROM pg_stat_statements) TO statements.csv CSV HEADER'
@@ -57,6 +58,15 @@ def statements(sources: tuple[str, ...], *, limit: int, as_json: bool, output: s
     else:
         content = statements_text(found, reports, limit)
     write_answer(content, output, "")
+
+
+def collected(sources: "Iterable[str]") -> "Sequence[RecordedStatement]":
+    """Return the statements of all sources, the largest first. Errors of `read_sources`."""
+    from pgversus.statements.collection import Collection  # noqa: PLC0415 - not for `--help`
+
+    collection = Collection()
+    read_sources(sources, collection)
+    return collection.statements
 
 
 def read_sources(sources: "Iterable[str]", collection: "Collection") -> "list[SourceReport]":

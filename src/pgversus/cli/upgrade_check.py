@@ -19,7 +19,7 @@ from pgversus.cli.options import (
 )
 from pgversus.cli.output import read_text
 from pgversus.cli.question import data_options, dataset_of
-from pgversus.cli.statements import read_sources
+from pgversus.cli.statements import collected
 from pgversus.errors import StudyError
 from pgversus.postgres.labels import labelled_server
 from pgversus.study.comparison import expand_arms, with_equal_bytes
@@ -59,8 +59,8 @@ _GROUPS = {
     multiple=True,
     required=True,
     metavar="SOURCE",
-    help="Statements of the application: an export of pg_stat_statements, a log, a .sql file, a pgbench script or a "
-    "directory of them, the URI of a database, or a list by pgversus statements --json; repeatable.",
+    help="Statements of the application: an export of pg_stat_statements, a log, a .sql file (which may be a pgbench "
+    "script) or a directory of them, the URI of a database, or a list by pgversus statements --json; repeatable.",
 )
 @click.option(
     "-M",
@@ -132,6 +132,8 @@ def upgrade_check(**options: Any) -> int:
     pgversus upgrade-check 15 18 --setup schema.sql --statements queries/
     """  # noqa: D301 - \b is the marker of click for lines that must not be joined
     check_options(options)
+    if options["sample_plans"]:
+        raise click.UsageError("--sample-plans cannot be used with upgrade-check")
     from pgversus.lab.resume import EarlierResults  # noqa: PLC0415 - `pgversus --help` does not need numpy
     from pgversus.lab.studies import seed_of  # noqa: PLC0415 - the same
 
@@ -156,8 +158,7 @@ def _known_findings(path: str | None) -> "KnownFindings | None":
 
 def _study(options: dict[str, Any], seed: int) -> Study:
     """Return the study that the options describe; StudyError for the first problem."""
-    from pgversus.statements.collection import Collection  # noqa: PLC0415 - not for `--help`
-    from pgversus.study.application import contexts_of  # noqa: PLC0415 - the same
+    from pgversus.study.application import contexts_of  # noqa: PLC0415 - not for `--help`
     from pgversus.study.targets import with_new_defaults, with_statistics  # noqa: PLC0415 - the same
 
     settings = [parse_setting(text) for text in options["settings"]]
@@ -178,10 +179,8 @@ def _study(options: dict[str, Any], seed: int) -> Study:
         budget_s=parse_duration(options["budget"], "--budget"),
     )
     design = design_of(choices)
-    collection = Collection()
-    read_sources(options["sources"], collection)
     contexts, statements = contexts_of(
-        collection.statements,
+        collected(options["sources"]),
         load,
         with_equal_bytes(arms),
         factors=factors,

@@ -105,7 +105,8 @@ class Loading:
             fingerprint = gather(server.target)
             with connect(server.target) as connection:
                 has_prewarm = catalog.has_prewarm(connection)
-                catalog.create_application_role(connection)
+                if arm.workload.is_of_application:
+                    catalog.create_application_role(connection)
         return LoadedCluster(
             cluster=cluster, fingerprint=fingerprint, has_prewarm=has_prewarm, not_restored=not_restored
         )

@@ -18,7 +18,7 @@ from pgversus.postgres.cluster import INITDB_OPTIONS
 from pgversus.study.dataset import Dataset, SetupFile, Statistics
 from pgversus.text.redaction import value_without_secrets
 
-FORM = 5
+FORM = 6
 """Incremented whenever loading changes in a way that no field below reflects."""
 
 _KEY_DIGITS = 16
@@ -69,6 +69,8 @@ class SnapshotKey:
     restore_database: str = ""
     """The database of a data directory, if the user has named it."""
     statistics: str = Statistics.ALL.value
+    is_of_application: bool = False
+    """Whether there is a role for the statements of an application."""
 
     @property
     def key(self) -> str:
@@ -81,10 +83,13 @@ class SnapshotKey:
         return replace(self, settings=_hidden(self.settings), variables=_hidden(self.variables))
 
 
-def snapshot_key(dataset: Dataset, build: Build, client: Client, settings: Mapping[str, str]) -> SnapshotKey | None:
+def snapshot_key(
+    dataset: Dataset, build: Build, client: Client, settings: Mapping[str, str], *, is_of_application: bool = False
+) -> SnapshotKey | None:
     """Return the key of the snapshot of a dataset; None if its inputs are not known beforehand.
 
-    settings: settings of the server while the snapshot is created.
+    settings: settings of the server while the snapshot is created. is_of_application: whether statements of an
+    application will be executed on it.
     """
     files = (*dataset.setup_files, *dataset.prepare)
     sha256 = build.sha256 or readable_sha256(build.program("postgres"))
@@ -104,6 +109,7 @@ def snapshot_key(dataset: Dataset, build: Build, client: Client, settings: Mappi
         variables=dataset.variables,
         full_statistics=dataset.full_statistics,
         statistics=dataset.statistics.value,
+        is_of_application=is_of_application,
         restore_sha256=None if dataset.restore is None else dataset.restore.sha256,
         restore_database="" if dataset.restore is None else dataset.restore.database,
     )

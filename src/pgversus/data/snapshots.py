@@ -190,7 +190,9 @@ class Snapshots:
 
     def _taken_or_made(self, arm: Arm, build: Build, shaping: Sequence[Setting]) -> LoadedCluster:
         settings = {**self._common, **{setting.name: setting.value for setting in shaping}, **LOADING_SETTINGS}
-        recipe = snapshot_key(arm.dataset, build, self._loading.client, settings)
+        recipe = snapshot_key(
+            arm.dataset, build, self._loading.client, settings, is_of_application=arm.workload.is_of_application
+        )
         home = self._directory.snapshot_directory(next(self._homes))
         if recipe is not None and (taken := self._kept.take(recipe, home, build)) is not None:
             self._progress.say(f"{arm.label} starts from a cached snapshot")

@@ -59,8 +59,9 @@ if TYPE_CHECKING:
 NEWS = "pgversus"
 """The topic of lines of text from hosts."""
 _LOCK_FILE = "fleet.lock"
-_ENDS_S = 20.0
-# Time for a worker whose program was killed to stop its servers and unlock the host for its successor.
+_ENDS_S = 45.0
+# Time for a worker whose program was killed to end its window and its servers, and to unlock the host: Dask waits for
+# up to 30 s.
 _ABANDONED_S = 600.0
 # Time without a task from the driver of a run after which another run may use the host.
 

@@ -122,7 +122,9 @@ async def _serve(address: str, certificates: Path | None, name: str) -> None:
         async with worker:
             # Otherwise it would continue measuring after the program that started it was killed.
             ends = (worker.finished(), _killed_program())  # type: ignore[no-untyped-call]
-            await asyncio.wait([asyncio.ensure_future(end) for end in ends], return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait(map(asyncio.ensure_future, ends), return_when=asyncio.FIRST_COMPLETED)
+            for end in done:
+                end.result()
     finally:
         worker.work.close()
 

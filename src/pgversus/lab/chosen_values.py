@@ -4,9 +4,11 @@ from contextlib import ExitStack
 
 from pgversus.data.snapshots import Snapshots
 from pgversus.engine.progress import Progress
+from pgversus.errors import DatasetError
 from pgversus.lab.failures import failures_of_the_host
 from pgversus.lab.resources import RunResources, StudyResources
 from pgversus.lab.testbed import PostgresTestbed
+from pgversus.postgres import catalog
 from pgversus.postgres.client import Client
 from pgversus.postgres.explain import functions_that_may_write
 from pgversus.postgres.parameters import can_be_prepared, suggested_samples
@@ -57,6 +59,8 @@ def with_chosen_values(
         server = PostgresTestbed(study, shared, stack).servers_of(study.contexts[0]).servers[BASELINE]
         server.start()
         with connect(server.load_target) as connection:
+            if is_new and catalog.tables_are_empty(connection):
+                raise _no_rows(server.arm.label)
             rejected = {label for label, text in prepared.items() if not can_be_prepared(connection, text)}
             study = with_literals_in(study, rejected)
             if texts:
@@ -70,6 +74,17 @@ def _functions(connection: Connection, study: Study) -> dict[int, list[str]]:
     """Return the functions that may write, by number of the context whose query calls them."""
     found = {number: functions_that_may_write(connection, text) for number, text in queries_in(study).items()}
     return {number: functions for number, functions in found.items() if functions}
+
+
+def _no_rows(label: str) -> DatasetError:
+    return DatasetError(
+        "the tables of the application are empty",
+        slug="dataset-empty",
+        where=label,
+        found="a schema without rows",
+        expected="the data of the application, because times on empty tables mean nothing",
+        to_do="restore a dump with data; to compare plans alone: pgversus plans ... --statements SOURCE",
+    )
 
 
 def _texts(study: Study) -> list[str]:

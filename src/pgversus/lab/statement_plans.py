@@ -16,6 +16,7 @@ from pgversus.lab.failures import failures_of_the_host
 from pgversus.lab.plan_capture import Explainer, not_explained
 from pgversus.lab.resources import StudyResources, open_resources
 from pgversus.lab.testbed import PostgresTestbed
+from pgversus.postgres import catalog
 from pgversus.postgres.client import Client
 from pgversus.postgres.explain import explain_generic, index_keys, planner_settings, statistics_digests
 from pgversus.postgres.parameters import suggested_samples
@@ -43,6 +44,9 @@ def compare_statement_plans(study: Study, user: ServerUser, client: Client, prog
             servers = testbed.servers_of(resources.study.contexts[0]).servers
             for server in servers:
                 server.start()
+                with connect(server.target) as connection:
+                    if catalog.tables_are_empty(connection):
+                        catalog.forget_empty_tables(connection)
             explainer = Explainer(
                 client=client, scratch=resources.directory.root / "statements", with_rows=True, progress=progress
             )

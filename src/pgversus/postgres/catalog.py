@@ -198,6 +198,20 @@ def database_bytes(connection: Connection) -> int:
     return int(_one(connection, "database_bytes")[0])
 
 
+def tables_are_empty(connection: Connection) -> bool:
+    """Return whether there are user tables, and all of them were empty when they were last analyzed."""
+    return bool(_one(connection, "tables_are_empty")[0])
+
+
+def forget_empty_tables(connection: Connection) -> None:
+    """Let the planner assume some rows in tables that are empty, as before their first VACUUM."""
+    if connection.info.server_version >= _FIRST_WITH_UNKNOWN_ROWS:
+        connection.execute(
+            "UPDATE pg_class SET reltuples = -1 WHERE oid >= %s AND reltuples = 0 AND relkind IN ('r', 'm', 'p')",
+            (_FIRST_OID_OF_USERS,),
+        )
+
+
 def databases(connection: Connection) -> list[str]:
     """Return the names of the databases that are not templates and accept connections, sorted."""
     rows = connection.execute(

@@ -54,6 +54,8 @@ def explain_generic(connection: Connection, text: str) -> Explained:
     name = sql.Identifier(f"pgversus_{next(_NUMBERS)}")
     with connection.transaction(force_rollback=True):
         connection.execute("SET LOCAL plan_cache_mode = force_generic_plan")
+        # For NULL, all partitions would be pruned.
+        connection.execute("SET LOCAL enable_partition_pruning = off")
         connection.execute(sql.SQL("PREPARE {} AS ").format(name).as_bytes(connection) + text.encode())
         nulls = sql.SQL(", ").join([sql.SQL("NULL")] * parameters_in(text))
         values = sql.SQL("({})").format(nulls) if parameters_in(text) else sql.SQL("")

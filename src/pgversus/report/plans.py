@@ -14,7 +14,7 @@ from pgversus.plans.plan import MAIN, Plan, PlanNode
 from pgversus.plans.sentences import headline, sentences
 from pgversus.records.plans import OverrideReason, RemainingDifference, StatementName, Uncertainty, UncertaintyKind
 from pgversus.text.redaction import visible
-from pgversus.text.translation import N_, Language, _, listed, use_language
+from pgversus.text.translation import N_, Language, _, listed, translate_stored, use_language
 from pgversus.text.units import latency, significant
 
 SCHEMA = "pgversus.plans/1"
@@ -58,7 +58,7 @@ def plan_warnings(answer: PlansAnswer) -> list[str]:
     """Return caveats to read before the plans: different rows, missing plans, then different statistics."""
     rows = [text for one in answer.compared if (text := _rows_warning(one))]
     missing = [
-        _("not compared: {statement} ({reason})", statement=one.statement, reason=_(one.reason))
+        _("not compared: {statement} ({reason})", statement=one.statement, reason=translate_stored(one.reason))
         for one in answer.not_compared
     ]
     return rows + missing + [statistics_note(one) for one in answer.unlike]

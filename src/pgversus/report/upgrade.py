@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any
 
 from pgversus.answers.answer import StudyAnswer
+from pgversus.answers.plans import ComparedPlans
 from pgversus.answers.upgrade import (
     NEEDS_ATTENTION,
     Finding,
@@ -18,13 +19,15 @@ from pgversus.answers.upgrade import (
     UpgradeAnswer,
     upgrade_answers,
 )
+from pgversus.plans.sentences import headline, sentences
 from pgversus.report.answer_table import AnswerTable
+from pgversus.report.plans import override_text
 from pgversus.report.sentences import interval_heading
 from pgversus.report.why import why_of
 from pgversus.stats.confidence import ratio_bounds
 from pgversus.study.study import ApplicationStatement
 from pgversus.text.redaction import visible
-from pgversus.text.translation import N_, _, listed, ngettext, together, translate_stored
+from pgversus.text.translation import N_, Language, _, listed, ngettext, together, translate_stored, use_language
 from pgversus.text.units import RatioTexts, change, percent, ratio_texts, shows_factors
 
 _FINDINGS = {
@@ -40,7 +43,9 @@ _FINDINGS = {
     Finding.FASTER: N_("faster"),
 }
 _CLAIMS = frozenset({Finding.SLOWER, Finding.LIKELY_SLOWER, Finding.FASTER, Finding.LIKELY_FASTER})
-_LONGEST = 60
+_LONGEST, _LONGEST_VALUES = 60, 30
+_MOST_CHANGES = 3
+"""Number of changes of a plan in a note."""
 _WORTH_SAYING = 0.001
 """Share of the load."""
 _ERROR = re.compile(r"ERROR: +(.*)")
@@ -53,13 +58,13 @@ def upgrade_sentences(answer: StudyAnswer) -> list[str]:
 
 
 def finding_tables(answer: StudyAnswer, most: int) -> list[AnswerTable]:
-    """Return a table for each target, the most important statements first, in the current language.
+    """Return a table for each target, the most important statements first, and one of those that are left out.
 
-    most: maximum number of rows of each. The notes state why a confirmed slower statement is slower, and the measured
-    effect of the settings that undo it.
+    most: maximum number of rows of each. The notes state how plans have changed, why a confirmed slower statement is
+    slower, and the measured effect of the settings that undo it. All in the current language.
     """
     heads = (_("statement"), _("finding"), _("share"), _("tps"), interval_heading(), _("plan"))
-    return [
+    tables = [
         AnswerTable(
             title=_("from {source} to {target}", source=one.source, target=one.target),
             heads=heads,
@@ -70,6 +75,29 @@ def finding_tables(answer: StudyAnswer, most: int) -> list[AnswerTable]:
         )
         for one in upgrade_answers(answer)
     ]
+    return [*tables, *_table_of_left_out(answer.study.statements, most)]
+
+
+def _table_of_left_out(statements: Sequence[ApplicationStatement], most: int) -> Iterator[AnswerTable]:
+    """Yield a table of the statements that were not tried, the largest first; nothing without any."""
+    total_s = math.fsum(one.seconds for one in statements)
+    left_out = sorted((one for one in statements if one.context is None), key=lambda one: -one.seconds)
+    if left_out:
+        yield AnswerTable(
+            title=_("left out"),
+            heads=(_("statement"), _("reason"), _("share")),
+            rows=[
+                (
+                    visible(_described(one)),
+                    translate_stored(one.obstacle),
+                    percent(one.seconds / total_s) if total_s else "",
+                )
+                for one in left_out[:most]
+            ],
+            names=2,
+            has_long_names=True,
+            notes=[],
+        )
 
 
 def _rows(upgrade: UpgradeAnswer) -> Iterator[tuple[str, ...]]:
@@ -108,6 +136,22 @@ def _notes(upgrade: UpgradeAnswer) -> Iterator[str]:
                 yield _("why ({context}): {claim}", context=visible(one.statement.name), claim=why.claim)
         if one.attributed is not None and one.side_effects is not None:
             yield _side_effects(one.attributed.restoration, one.side_effects)
+    for one in upgrade.findings:
+        if one.finding is not Finding.SLOWER:
+            # Those of confirmed slower statements are part of the reasons above.
+            yield from _plan_notes(one)
+
+
+def _plan_notes(found: StatementFinding) -> Iterator[str]:
+    """Yield how each plan of a statement has changed, and the settings that restore it, whose effect is unknown."""
+    for one in found.changed:
+        if not one.difference.is_same_plan:
+            parts = [*(sentences(one.difference)[:_MOST_CHANGES] or [headline(one.difference)]), override_text(one)]
+            yield _(
+                "plan of {statement}: {changes}",
+                statement=visible(found.statement.name),
+                changes="; ".join(visible(part) for part in parts if part),
+            )
 
 
 def _side_effects(settings: str, effects: Sequence[SideEffect]) -> str:
@@ -292,8 +336,15 @@ def _described(statement: ApplicationStatement) -> str:
     """Return the name and the beginning of the text of a statement, on one line."""
     if statement.is_planning:
         return _("planning of all statements")
-    text = " ".join(statement.text.split())
-    return f"{statement.name}: {text if len(text) <= _LONGEST else f'{text[: _LONGEST - 3]}...'}"
+    text = f"{statement.name}: {_shortened(' '.join(statement.text.split()), _LONGEST)}"
+    if not statement.values:
+        return text
+    values = listed("NULL" if value is None else value for value in statement.values)
+    return f"{text} [{_shortened(values, _LONGEST_VALUES)}]"
+
+
+def _shortened(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 3]}..."
 
 
 def _document(found: StatementFinding) -> dict[str, Any]:
@@ -303,9 +354,21 @@ def _document(found: StatementFinding) -> dict[str, Any]:
         "share": found.share,
         **_bounded(found.log_ratio),
         "has_changed_plan": found.has_changed_plan,
+        "plan_changes": [_plan_document(one) for one in found.changed],
         "undone_by": _undo(found),
         "failure": found.failure or None,
     }
+
+
+def _plan_document(one: ComparedPlans) -> dict[str, Any]:
+    """Return how a plan has changed, and the settings that restore it, in English."""
+    restored = one.undone_by
+    with use_language(Language.ENGLISH):
+        return {
+            "headline": headline(one.difference),
+            "sentences": sentences(one.difference),
+            "restored_by": None if restored is None else dict(restored.candidate.settings),
+        }
 
 
 def _undo(finding: StatementFinding) -> dict[str, Any] | None:

@@ -113,13 +113,20 @@ class Collection:
             if parameters_in(sample.text) <= len(sample.values):
                 group.samples.add(sample)
 
-    def add_file(self, name: str, text: str, values: Iterable[tuple[str | None, ...]]) -> None:
-        """Add a statement from a file of SQL, with the values given there. Its number of calls is unknown."""
+    def add_file(
+        self, name: str, text: str, values: Iterable[tuple[str | None, ...]] = (), *, executed: str = ""
+    ) -> None:
+        """Add a statement from a file of SQL, with the values given there. Its number of calls is unknown.
+
+        executed: the same statement with values in place of its parameters; empty if they are unknown.
+        """
         group = self._group(text)
         group.name = group.name or name
-        sets = list(values) or ([()] if parameters_in(text) == 0 else [])
-        for one in sets:
-            group.samples.add(Sample(text=text, values=one))
+        samples = [Sample(text=text, values=one) for one in values]
+        if not samples and (executed or not parameters_in(text)):
+            samples = [Sample(text=executed or text)]
+        for sample in samples:
+            group.samples.add(sample)
 
     @property
     def statements(self) -> list[RecordedStatement]:

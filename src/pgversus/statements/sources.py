@@ -5,13 +5,13 @@ import json
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
 from pgversus.errors import StudyError
-from pgversus.statements.client_scripts import typical_values, with_parameters
+from pgversus.statements.client_scripts import is_of_pgbench, typical_values, with_parameters, with_typical_values
 from pgversus.statements.collection import Collection
 from pgversus.statements.counters import (
     Counted,
@@ -96,25 +96,36 @@ def read_sql(where: str, text: str, name: str, collection: Collection) -> Source
     """
     report, of_variables = SourceReport(where=where, form="SQL"), typical_values(text)
     for title, statement in _named_statements(text, name):
-        values: list[tuple[str | None, ...]] = []
+        values = []
         for line in _VALUES.findall(statement):
             if (found := logged_values(line)) is None:
                 raise _bad_values(f"{where}, {title}", line)
             values.append(found)
         query = _END.sub("", _VALUES.sub("", statement).strip()).rstrip("; \n")
         if query:
-            changed, names = with_parameters(query) if parsed(query).problem else (query, [])
-            if names and not parsed(changed).problem:
-                query = changed
-                values = values or _typical(names, of_variables)
-            collection.add_file(title, query, values)
+            executed = with_typical_values(query, of_variables, in_strings=is_of_pgbench(text))
+            _add_statement(collection, title, query, values, executed)
             report.found += 1
     return report
 
 
-def _typical(names: Sequence[str], values: Mapping[str, str]) -> list[tuple[str | None, ...]]:
-    """Return a set of values for variables; empty if one is unknown."""
-    return [tuple(values[name] for name in names)] if values.keys() >= set(names) else []
+def _add_statement(
+    collection: Collection,
+    title: str,
+    query: str,
+    values: Iterable[tuple[str | None, ...]],
+    executed: str,
+) -> None:
+    """Add a statement, which may have variables of pgbench or psql. executed: with their values, as far as known."""
+    text = with_parameters(query)
+    if not parsed(query).problem:
+        # Only its strings may have variables.
+        collection.add_file(title, executed, values)
+    elif parsed(text).problem:
+        collection.add_file(title, query, values)
+    else:
+        # It cannot be parsed if the value of a variable is unknown.
+        collection.add_file(title, text, values, executed="" if parsed(executed).problem else executed)
 
 
 def _named_statements(text: str, name: str) -> Iterator[tuple[str, str]]:

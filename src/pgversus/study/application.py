@@ -7,6 +7,7 @@ the fresh blocks of the confirmation, under the usual rule, before they are repo
 
 import math
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
@@ -25,6 +26,7 @@ from pgversus.study.statement_scripts import (
     rolled_back,
     script_of,
     script_of_sample,
+    values_of,
     with_literals_instead,
 )
 from pgversus.study.study import ApplicationStatement, Context, Study, StudyKind
@@ -80,6 +82,7 @@ def contexts_of(
                 calls=one.calls,
                 seconds=one.seconds,
                 obstacle=obstacle,
+                values=() if obstacle else values_of(one),
                 needs_values=not obstacle and one.obstacle == NO_VALUES,
             )
         )
@@ -128,10 +131,15 @@ def with_values(study: Study, found: Mapping[str, Sequence[Sample]]) -> Study:
 
 
 def _with_shares(contexts: Sequence[Context], known: Sequence[ApplicationStatement]) -> tuple[Context, ...]:
-    """Return the contexts with their shares of the load. If no times are known, and for planning, a share is 1."""
-    total_s = math.fsum(one.seconds for one in known if one.context is not None)
-    seconds = {one.context: total_s if one.is_planning else one.seconds for one in known}
-    return tuple(replace(one, share=seconds[one.number] / total_s if total_s else 1.0) for one in contexts)
+    """Return the contexts with their shares of the load; an unknown one counts like the mean, and planning like all."""
+    times = [one.seconds for one in known if one.context is not None and one.seconds]
+    total_s = math.fsum(times)
+    if not total_s:
+        return tuple(replace(one, share=1.0) for one in contexts)
+    classes = Counter(one.text for one in known)
+    usual_s = total_s / len(times)
+    seconds = {one.context: total_s if one.is_planning else one.seconds or usual_s / classes[one.text] for one in known}
+    return tuple(replace(one, share=seconds[one.number] / total_s) for one in contexts)
 
 
 def prepared_texts(contexts: Iterable[Context]) -> dict[str, str]:
@@ -206,7 +214,8 @@ def contexts_of_samples(one: ApplicationStatement, context: Context, samples: It
 def _of_sample(context: Context, name: str, sample: Sample) -> Context:
     """Return the context of a statement with these values. name: the name of the statement."""
     own_name = _with_class(name, sample)
-    script = script_of_sample(sample, parsed(sample.text).kind, own_name)
+    (load,) = loads_of([context.comparison.baseline.workload])
+    script = script_of_sample(sample, parsed(sample.text).kind, own_name, load.query_mode)
     return _with_script(context, own_name, script, number=context.number)
 
 
@@ -215,7 +224,7 @@ def _with_script(context: Context, name: str, script: Script, *, number: int) ->
     (load,) = loads_of([context.comparison.baseline.workload])
     if script_in(context).prepared is not None:
         load = replace(load, query_mode=QueryMode.PREPARED, variables=())
-    return _context(context.comparison, load, name, script, number=number)
+    return replace(_context(context.comparison, load, name, script, number=number), share=context.share)
 
 
 def _context(comparison: Comparison, load: PgbenchWorkload, name: str, script: Script, *, number: int) -> Context:
@@ -326,7 +335,7 @@ def _check_arms(arms: Sequence[Arm]) -> None:
         raise StudyError(
             "the servers have no data",
             slug="study-no-tables",
-            where="upgrade-check",
+            where=arms[0].label,
             found="none of --restore, --setup, -i",
             expected="the data that the statements read",
             to_do="pg_dump -Fc -f app.dump DATABASE, then --restore app.dump",

@@ -35,13 +35,22 @@ def script_of(statement: RecordedStatement, name: str, mode: QueryMode) -> Scrip
     if statement.obstacle == NO_VALUES:
         return Script(name=f"{name}{SCRIPT}", text=statement.text)
     sample = _typical(statement.samples) or Sample(text=statement.text)
+    return script_of_sample(sample, statement.kind, name, mode)
+
+
+def values_of(statement: RecordedStatement) -> tuple[str | None, ...]:
+    """Return the values of the parameters with which `script_of` executes a statement, unless they may be secrets."""
+    sample = _typical(statement.samples)
+    return () if sample is None or _has_secrets(sample) else sample.values[: parameters_in(sample.text)]
+
+
+def script_of_sample(sample: Sample, kind: StatementKind, name: str, mode: QueryMode = QueryMode.SIMPLE) -> Script:
+    """Return the script that executes a statement with these values: in its text, unless the application prepares it.
+
+    mode: the query mode of the application.
+    """
     if mode is QueryMode.PREPARED and parameters_in(sample.text) and not _has_secrets(sample):
-        return _preparing(sample, statement.kind, name)
-    return script_of_sample(sample, statement.kind, name)
-
-
-def script_of_sample(sample: Sample, kind: StatementKind, name: str) -> Script:
-    """Return the script that executes a statement with these values in its text."""
+        return _preparing(sample, kind, name)
     sql = _bare(pgbench_text(with_literals(sample.text, sample.values)))
     return Script(name=f"{name}{SCRIPT}", text=_transaction(sql, kind))
 

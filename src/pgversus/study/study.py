@@ -90,9 +90,9 @@ class ApplicationStatement:
     obstacle: str
     """The reason why it is left out; empty if it is not."""
     values: tuple[str | None, ...] = ()
-    """Values of its parameters that statistics suggested; empty if the application's values are known."""
+    """Values of its parameters with which it is executed; empty if they are unknown or may be secrets."""
     value_class: ValueClass | None = None
-    """The class of these values; None without such values."""
+    """The class of these values if statistics suggested them; None for values of the application."""
     needs_values: bool = False
     """Whether its values are still unknown; they are chosen once the data is loaded."""
     is_planning: bool = False

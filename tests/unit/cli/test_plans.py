@@ -81,6 +81,17 @@ def test_several_files_are_compared_with_the_first() -> None:
     assert [one["statement"] for one in document("both.json", "both.json")["comparisons"]] == ["plan 1", "plan 2"]
 
 
+def test_of_many_plans_only_the_trees_of_different_ones_are_shown() -> None:
+    for name, plans in {"one": [OLD] * 21, "other": [*[OLD] * 20, NEW]}.items():
+        Path(f"{name}.json").write_text(json.dumps([{"Plan": plan, "Execution Time": 10.0} for plan in plans]))
+    text = typed("one.json", "other.json").stdout
+    assert text.endswith("\n1 of 21 plans are different\n")
+    assert (text.count("same plan"), text.count("\n  Sort  (")) == (20, 1)
+    few = typed("both.json", "both.json").stdout
+    assert few.count("\n  Sort  (") == 2
+    assert "plans are different" not in few
+
+
 def test_output_can_be_japanese() -> None:
     assert (
         "アクセス方法: Seq Scan on t → Index Scan using t_a on t"

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from pgversus.answers import upgrade as upgrade_module
 from pgversus.answers.answer import OTHER_ROWS, Answer, AttributionResult, Caveat, StudyAnswer, Unanswered
 from pgversus.answers.known_findings import KnownFindings
 from pgversus.answers.upgrade import Finding, UpgradeAnswer, contexts_to_confirm, upgrade_answers
@@ -216,7 +217,7 @@ def test_the_planning_of_all_statements_has_a_sentence_of_its_own_and_no_share()
     assert coverage.startswith("4 of 5 statements were checked")
     (planned,) = (one for one in only(study).findings if one.statement.is_planning)
     assert (planned.finding, planned.share) == (Finding.LIKELY_SLOWER, None)
-    (table,) = finding_tables(study, 10)
+    table, _left_out = finding_tables(study, 10)
     assert [row[:3] for row in table.rows if "planning" in row[0]] == [
         ("planning of all statements", "likely slower", "")
     ]
@@ -239,7 +240,7 @@ def test_the_summary_has_a_row_for_each_statement() -> None:
     print_summary(study, SafeConsole(file=page, width=200))
     text = page.getvalue()
     assert "from 16.12 to 17.8" in text
-    rows = [line.split() for line in text.splitlines() if "SELECT" in line]
+    rows = [line.split() for line in text.splitlines() if "SELECT" in line and "no values" not in line]
     assert rows[0][:5] == ["slower", "20.0", "%", "-60.0", "%"]
     assert rows[1][:5] == ["no", "difference", "found", "70.0", "%"]
     assert len(rows) == 5
@@ -348,8 +349,22 @@ def of_script(found: Comparison, name: str) -> Comparison:
 
 
 def notes(study: StudyAnswer) -> str:
-    (table,) = finding_tables(study, most=100)
+    table, _left_out = finding_tables(study, most=100)
     return "\n".join(table.notes)
+
+
+def test_statements_that_are_left_out_are_listed_with_the_reason() -> None:
+    study = check(*SAME, seconds=(60.0, 20.0, 0.0, 0.0))
+    *executed, left_out = study.study.statements
+    with_values = (replace(executed[0], values=("5", None)), *executed[1:], left_out)
+    study = replace(study, study=replace(study.study, statements=with_values))
+    table, others = finding_tables(study, 10)
+    assert (others.title, len(others.rows)) == ("left out", 1)
+    assert others.rows[0][1] == "no values for its parameters"
+    assert others.rows[0][2].endswith(" %")
+    assert any(row[0].endswith(" [5, NULL]") for row in table.rows)
+    statements = tuple(one for one in study.study.statements if one.context is not None)
+    assert len(finding_tables(replace(study, study=replace(study.study, statements=statements)), 10)) == 1
 
 
 def test_settings_that_undo_a_slower_statement_are_shown_with_their_side_effects() -> None:
@@ -406,6 +421,17 @@ def test_a_statement_that_fails_on_the_source_does_not_need_attention() -> None:
         assert {one.statement.name: one.finding for one in upgrade.findings}["5"] is finding
 
 
+def test_a_first_run_that_hangs_on_one_target_says_nothing_about_another() -> None:
+    study = check(*SAME, seconds=(1.0,) * 5, failure="the first run of the load did not finish in time on 16.0 (q.sql)")
+    assert {one.statement.name: one.finding for one in only(study).findings}["5"] is Finding.FAILS
+    others = ["15.14", "16.0"]
+    (missing,) = study.unanswered
+    found = upgrade_module._not_measured(study.study.statements[0], None, missing, others)
+    assert found.finding is Finding.NOT_MEASURED
+    found = upgrade_module._not_measured(study.study.statements[0], None, missing, ["15.14", "17.8"])
+    assert found.finding is Finding.FAILS
+
+
 def failed_first_run(arm: str) -> WorkloadError:
     """Return the error of a first run that fails on an arm."""
     with (
@@ -427,7 +453,7 @@ def test_only_statements_with_a_result_are_called_checked() -> None:
 def test_grave_caveats_of_a_confirmation_are_named() -> None:
     drifting = replace(cases.slower_by_half(), caveats=(Caveat(slug="drift", arm=None, values={}),))
     study = check(screened(0.6), *SAME, seconds=(1.0,) * 5, confirmed={1: drifting})
-    (table,) = finding_tables(study, 10)
+    table, _left_out = finding_tables(study, 10)
     assert table.rows[0][1] == "slower (CHECK)"
     assert table.notes[0].startswith("CHECK 1: see the caveats in ")
 

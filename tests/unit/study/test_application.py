@@ -132,6 +132,19 @@ def test_a_context_has_the_share_of_its_statement_and_no_other_rights() -> None:
     assert [one.share for one in confirmed.contexts] == [98 / 198]
 
 
+def test_an_unknown_share_counts_like_the_mean() -> None:
+    load = PgbenchWorkload(scripts=(), query_mode=QueryMode.PREPARED)
+    arms, factors = arms_of(load, "16.12", "17.8")
+    collection = Collection()
+    collection.add_counters("SELECT * FROM a", calls=10, seconds=30.0, rows=None)
+    collection.add_counters("SELECT * FROM b", calls=10, seconds=10.0, rows=None)
+    collection.add_file("c", "SELECT * FROM c WHERE a = $1", [("5",)])
+    contexts, _ = contexts_of(collection.statements, load, arms, factors=factors, design=Design())
+    assert {one.levels[0][1]: one.share for one in contexts} == {"1-a": 0.75, "2-b": 0.25, "c": 0.5, PLANNING: 1.0}
+    changed = with_literals_in(study_of_contexts(contexts), {f"{FACTOR}=c"})
+    assert [one.share for one in changed.contexts] == [one.share for one in contexts]
+
+
 def test_all_statements_are_planned_in_one_script_without_being_executed() -> None:
     load = PgbenchWorkload(scripts=())
     arms, factors = arms_of(load, "16.12", "17.8")
@@ -165,9 +178,9 @@ def test_side_effects_are_measured_on_the_target_with_and_without_the_settings()
         assert context.comparison.design.stopping_rule.looks_once
 
 
-def study_with_values() -> Study:
+def study_with_values(mode: QueryMode = QueryMode.SIMPLE) -> Study:
     """A study of three statements, the first and the last of which need values."""
-    load = PgbenchWorkload(scripts=())
+    load = PgbenchWorkload(scripts=(), query_mode=mode)
     arms, factors = arms_of(load, "16.12", "17.8")
     found = statements("SELECT a FROM t WHERE b = $1", "SELECT b FROM u", "DELETE FROM v WHERE c = $1")
     contexts, known = contexts_of(found, load, arms, factors=factors, design=Design())
@@ -209,6 +222,25 @@ def test_each_class_of_values_is_a_context() -> None:
     assert "DELETE FROM v WHERE c = ''5''" in scripts[4].text
     assert not any(one.needs_values for one in found.statements)
     # A resumed check has the same statements.
+    assert with_values(study, stored_values(found.statements)) == found
+
+
+def test_an_application_that_prepares_its_statements_prepares_them_with_chosen_values() -> None:
+    study = study_with_values(QueryMode.PREPARED)
+    first, _, last, _ = (one.text for one in study.statements)
+    samples = {first: suggested(first, "7", "9"), last: suggested(last, "5")}
+    found = with_values(study, samples)
+    assert prepared_texts(found.contexts) == {
+        "statement=1-t, common values": first,
+        "statement=1-t, rare values": first,
+        "statement=3-v, common values": last,
+    }
+    loads = [loads_of([one.comparison.baseline.workload])[0] for one in found.contexts]
+    assert [load.query_mode for load in loads] == [QueryMode.SIMPLE] * 2 + [QueryMode.PREPARED] + [
+        QueryMode.SIMPLE,
+        QueryMode.PREPARED,
+    ]
+    assert "EXECUTE pgversus_statement ('9')" in (loads[1].scripts[0].text or "")
     assert with_values(study, stored_values(found.statements)) == found
 
 

@@ -1,29 +1,68 @@
--- The role that executes the statements of an application: it reads and writes all tables of users, and nothing else.
--- PostgreSQL 12+, superuser. It may execute all functions of users, but no functions of extensions that are not public.
+-- The role that executes the statements of an application: it uses and creates objects in the schemas of users, and has
+-- no rights on the server or its host. PostgreSQL 12+, superuser. It has the superuser's own settings.
 DO $$
 DECLARE
     one text;
 BEGIN
-    CREATE ROLE {role} LOGIN BYPASSRLS;
+    -- Event triggers of the application do not concern these grants.
+    PERFORM set_config('session_replication_role', 'replica', true);
+    -- A dump may name it.
+    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '{role}') THEN
+        CREATE ROLE {role};
+    END IF;
+    ALTER ROLE {role} LOGIN BYPASSRLS NOSUPERUSER NOCREATEROLE NOCREATEDB NOREPLICATION;
+    -- All large objects of a restored dump belong to the superuser.
+    ALTER ROLE {role} SET lo_compat_privileges = on;
     GRANT pg_monitor TO {role};
+    EXECUTE 'GRANT CONNECT, TEMPORARY ON DATABASE ' || quote_ident(current_database()) || ' TO {role}';
     FOR one IN
         SELECT oid::regnamespace FROM pg_namespace
         WHERE nspname NOT LIKE 'pg\_%' AND nspname <> 'information_schema'
     LOOP
-        EXECUTE 'GRANT USAGE ON SCHEMA ' || one || ' TO {role}';
+        EXECUTE 'GRANT USAGE, CREATE ON SCHEMA ' || one || ' TO {role}';
         -- 14+ has roles with these rights, but a grant on each table works everywhere.
         EXECUTE 'GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ' || one || ' TO {role}';
         EXECUTE 'GRANT USAGE, SELECT, UPDATE ON ALL SEQUENCES IN SCHEMA ' || one || ' TO {role}';
     END LOOP;
+    -- Tables of extensions may contain work for a superuser.
     FOR one IN
-        SELECT p.oid::regprocedure FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+        SELECT c.oid::regclass FROM pg_class c
+        JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e'
+        WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
+    LOOP
+        EXECUTE 'REVOKE INSERT, UPDATE, DELETE ON ' || one || ' FROM {role}';
+    END LOOP;
+    FOR one IN
+        SELECT format(
+            CASE WHEN p.prosecdef THEN 'ALTER ROUTINE %s OWNER TO {role}' ELSE 'GRANT EXECUTE ON ROUTINE %s TO {role}' END,
+            p.oid::regprocedure)
+        FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
         WHERE n.nspname NOT LIKE 'pg\_%' AND n.nspname <> 'information_schema'
-          AND NOT has_function_privilege('{role}', p.oid, 'EXECUTE')
+          -- SECURITY DEFINER functions would be executed by the superuser, who owns everything that was restored.
+          AND (p.prosecdef OR NOT has_function_privilege('{role}', p.oid, 'EXECUTE'))
           AND NOT EXISTS (
               SELECT FROM pg_depend d
               WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e')
     LOOP
-        EXECUTE 'GRANT EXECUTE ON ROUTINE ' || one || ' TO {role}';
+        EXECUTE one;
+    END LOOP;
+    -- Those of the database come last, because they take precedence.
+    FOR one IN
+        SELECT setting FROM pg_db_role_setting s JOIN pg_roles r ON r.oid = s.setrole, unnest(setconfig) AS setting
+        WHERE r.rolname = current_user
+          AND s.setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))
+          AND split_part(setting, '=', 1) NOT IN ('role', 'session_authorization')
+        ORDER BY s.setdatabase
+    LOOP
+        BEGIN
+            PERFORM set_config(split_part(one, '=', 1), substr(one, strpos(one, '=') + 1), true);
+            EXECUTE 'ALTER ROLE {role} SET ' || (
+                SELECT string_agg(quote_ident(part), '.')
+                FROM unnest(string_to_array(split_part(one, '=', 1), '.')) AS part) || ' FROM CURRENT';
+        EXCEPTION WHEN OTHERS THEN
+            -- A value that the superuser's sessions do not accept either.
+            NULL;
+        END;
     END LOOP;
 END
 $$
