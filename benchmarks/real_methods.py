@@ -5,11 +5,12 @@ rounds (tps, and p95 under a rate), or VACUUM of a table with more rows. Meanwhi
 busy for a quarter of the time, for seconds at a time. Half of the comparisons have no difference. The common methods
 share their runs (common_methods.py) and are measured once for every three comparisons by pgversus. Each result is
 appended to a file, from which the benchmark continues when it is started again, so it can run whenever the host is
-idle. The table shows how often each method claimed a difference, and how often the claim was right; for pgversus also
+idle; results/real_methods.jsonl has those of one host so far. The table shows how often each method claimed a difference, and how often the claim was right; for pgversus also
 how often its interval included the truth.
 
 The loop under a rate keeps its processor busy for a twenty-fifth of the time, so that hardly any transaction waits for
-another one, and p95 grows like the loop. With --at-once 2, two comparisons run at the same time, each with its other
+another one, and p95 grows like the loop. The table is unlogged, because one segment of WAL more would take longer than
+some of the differences. With --at-once 2, two comparisons run at the same time, each with its other
 program on a processor of its own.
 """
 
@@ -40,9 +41,12 @@ EFFECTS = (0.0, 0.01, 0.03, 0.1)
 PGVERSUS = "pgversus"
 _ROUNDS, _ROUNDS_AT_RATE = 200_000, 33_000
 _RATE = ("-R", "40", "-c", "4", "--windows", "2")
-_ROWS = 400_000
+_ROWS = 800_000
 _LOOP = "SELECT spin(current_setting('my.rounds')::int);\n"
-_FILL = "CREATE TABLE filled AS SELECT i AS id, 0 AS changed, repeat('x', 80) AS text FROM generate_series(1, {}) AS i"
+_FILL = (
+    "CREATE UNLOGGED TABLE filled AS "
+    "SELECT i AS id, 0 AS changed, repeat('x', 80) AS text FROM generate_series(1, {}) AS i"
+)
 _DIRTY = "UPDATE filled SET changed = changed + 1"
 _VACUUM = "VACUUM filled"
 _STUDY = f"""

@@ -81,8 +81,13 @@ class TableDigest:
 
 
 def disable_jit_and_logging(connection: Connection) -> None:
-    """Disable JIT and statement logging in this session, which an arm's settings may enable."""
-    calls = ", ".join(f"set_config('{name}', '{value}', false)" for name, value in _CHEAP.items())
+    """Disable JIT and statement logging in this session, which an arm's settings may enable.
+
+    Only superusers may change the logging.
+    """
+    is_superuser = connection.info.parameter_status("is_superuser") == "on"
+    settings = _CHEAP.items() if is_superuser else [("jit", "off")]
+    calls = ", ".join(f"set_config('{name}', '{value}', false)" for name, value in settings)
     connection.execute(f"SELECT {calls}".encode())
 
 
