@@ -5,13 +5,13 @@ rounds (tps, and p95 under a rate), or VACUUM of a table with more rows. Meanwhi
 busy for a quarter of the time, for seconds at a time. Half of the comparisons have no difference. The common methods
 share their runs (common_methods.py) and are measured once for every three comparisons by pgversus. Each result is
 appended to a file, from which the benchmark continues when it is started again, so it can run whenever the host is
-idle; results/real_methods.jsonl has those of one host so far. The table shows how often each method claimed a difference, and how often the claim was right; for pgversus also
-how often its interval included the truth.
+idle; results/real_methods.jsonl has those of one host so far. The table shows how often each method claimed a
+difference, and how often the claim was right; for pgversus also how often its interval included the truth.
 
 The loop under a rate keeps its processor busy for a twenty-fifth of the time, so that hardly any transaction waits for
 another one, and p95 grows like the loop. The table is unlogged, because one segment of WAL more would take longer than
-some of the differences. With --at-once 2, two comparisons run at the same time, each with its other
-program on a processor of its own.
+some of the differences. With --at-once 2, two comparisons run at the same time, each with its other program on a
+processor of its own.
 """
 
 import argparse
