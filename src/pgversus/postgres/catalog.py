@@ -265,7 +265,7 @@ def create_role(connection: Connection, name: str) -> None:
 
 
 def create_application_role(connection: Connection) -> None:
-    """Create the role that executes the statements of an application, with the rights on its data and nothing else."""
+    """Create the role that executes the statements of an application, which is not a superuser."""
     connection.execute(sql_text("application_role").replace("{role}", APPLICATION_ROLE))
 
 

@@ -135,7 +135,7 @@ class PgbenchWorkload:
     """An equivalent script that a newer server plans as an older one planned the original. No arm runs it; it serves to
     measure the effect of plan changes."""
     is_of_application: bool = False
-    """Whether it executes recorded statements of an application, which a role without other rights does."""
+    """Whether it executes recorded statements of an application, as a role that is not a superuser."""
 
     main_metric: ClassVar = Metric.TPS
     runs_once: ClassVar = False

@@ -1,5 +1,5 @@
--- The role that executes the statements of an application: it uses and creates objects in the schemas of users, and has
--- no rights on the server or its host. PostgreSQL 12+, superuser. It has the superuser's own settings.
+-- The role that executes the statements of an application: it uses and creates objects in the schemas of users, reads
+-- the server's counters, and has no rights on the host. PostgreSQL 12+, superuser. It has the superuser's own settings.
 DO $$
 DECLARE
     one text;
