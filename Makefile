@@ -119,10 +119,10 @@ bench-real: .venv/.installed-dev ## compare pgversus with common methods on real
 bench-upgrade-checks: .venv/.installed-dev ## simulate error rates and detection of checks of many statements (25 min)
 	$(BIN)/python -m benchmarks.upgrade_checks
 
-bench-statements: .venv/.installed-dev ## check 30 statements, and compare the findings with a minute of pgbench each, on real servers (75 min, on an idle host)
+bench-statements: .venv/.installed-dev ## check 30 statements, and compare the findings with a minute of pgbench each, on real servers (4 h, in pieces with --minutes, on an idle host)
 	$(BIN)/python -m benchmarks.real_statements
 
-bench-many-statements: .venv/.installed-dev ## check a thousand statements, and kill the check in the middle (3 h)
+bench-many-statements: .venv/.installed-dev ## check a thousand statements in pieces of an hour that end by kill -9 (5 h; start it again for each)
 	$(BIN)/python -m benchmarks.many_statements
 
 bench-looks: .venv/.installed-dev ## compute the table of levels in stats/confidence.py, by Monte Carlo (2 min)

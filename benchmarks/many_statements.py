@@ -1,31 +1,37 @@
-"""Check a thousand statements, and kill the check in the middle: `make bench-many-statements`.
+"""Check a thousand statements in pieces that end by kill -9: `make bench-many-statements`.
 
 The application has 50 tables of 2,000 to 40,000 rows and 1,000 statements of ten kinds, each over some of the tables.
-The benchmark prints the estimate of the dry run, starts the check, kills it after an hour (kill -9), and starts it
-again. Then it prints the times, the most memory that pgversus itself used, and the most that the disk was filled.
+The benchmark prints the estimate of the dry run and starts the check. After an hour (--kill-after-min), it kills it
+with SIGKILL; started again with the same --folder, it resumes. When the check has ended, it prints what all pieces have
+used, next to the estimate: time, the most memory of pgversus itself, and the most disk space. The exit code is 1 if it
+used more than 500 MB of memory.
 """
 
 import argparse
 import json
 import math
 import random
-import shutil
+import signal
 import subprocess
 import sys
-import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import psutil
-
+from pgversus.host.directories import open_cache
+from pgversus.host.files import tree_bytes
+from pgversus.host.processes import peak_resident_bytes
 from pgversus.statements.parsing import parsed
+from pgversus.store.folder import holds_results
+from pgversus.store.reading import read_results
 from pgversus.text.units import duration, size
 
 _TABLES, _STATEMENTS = 50, 1000
-_LOOK_S = 0.5
+_LOOK_S, _DISK_LOOK_S = 0.05, 10.0
+_MOST_MEMORY_BYTES = 500e6
+_RESULTS, _ANSWER, _PIECES = "results", "answer.json", "pieces.jsonl"
 _COLUMNS = ("id", "kind", "amount", "parent", "created")
 _TABLE = """
 CREATE TABLE {name} AS
@@ -51,45 +57,75 @@ _KINDS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Used:
-    """What a run of the check has used."""
+class Piece:
+    """What one run of the check has used."""
 
     wall_s: float
     memory_bytes: int
     """Most resident memory of its own process, without servers and pgbench."""
     disk_bytes: int
-    """Most bytes of the disk beyond those used at the start."""
+    """Most bytes of its running directory, of new snapshots and of the results."""
     exit_code: int
+    """-9 if it was killed."""
+    blocks_before: int
+    """Stored blocks when it began."""
+    blocks: int
 
 
 def main() -> None:
-    """Print the estimate, then what both runs have used."""
+    """Print the estimate and measure a piece; after the last one, print what all have used."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--folder", type=Path, default=Path("bench-many-statements"), help="default bench-many-statements"
+    )
     parser.add_argument("--versions", nargs=2, default=("16.12", "17.8"), help="default 16.12 17.8")
     parser.add_argument("--statements", type=int, default=_STATEMENTS, help=f"default {_STATEMENTS}")
-    parser.add_argument("--budget", default="10m", help="for confirming; default 10m")
+    parser.add_argument("--budget", default="1h", help="for confirming; default 1h")
     parser.add_argument("--kill-after-min", type=float, default=60.0, metavar="MINUTES", help="default 60")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as directory:
-        folder = Path(directory)
-        # The servers' user reads the setup file.
-        folder.chmod(0o755)
-        (folder / "setup.sql").write_text("".join(_tables()), encoding="utf-8")
-        (folder / "many.sql").write_text("".join(_statements(arguments.statements, arguments.seed)), encoding="utf-8")
-        sources = ("--setup", "setup.sql", "--statements", "many.sql", "--results", "results")
-        design = ("--budget", arguments.budget, "--seed", str(arguments.seed), "--no-plans")
-        command = [Path(sys.executable).with_name("pgversus"), "upgrade-check", *arguments.versions, *sources, *design]
-        print(subprocess.run([*command, "--dry-run"], cwd=folder, capture_output=True, text=True, check=True).stdout)
-        command.append("--json")
-        runs = [_run(command, folder, kill_after_s=60 * arguments.kill_after_min), _run(command, folder, math.inf)]
-        (upgrade,) = json.loads((folder / "answer.json").read_text(encoding="utf-8"))["upgrades"]
-        measured = sum(one["ratio"] is not None for one in upgrade["statements"])
-        print(f"statements: {len(upgrade['statements'])}, {measured} of them with an interval")
-        print(f"killed after {duration(runs[0].wall_s)}, ended {duration(runs[1].wall_s)} after it was started again")
-        print(f"exit code: {runs[1].exit_code}")
-        print(f"most memory: {size(max(run.memory_bytes for run in runs))}")
-        print(f"most disk: {size(max(run.disk_bytes for run in runs))}")
+    folder = arguments.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    # The servers' user reads the setup file.
+    folder.chmod(0o755)
+    (folder / "setup.sql").write_text("".join(_tables()), encoding="utf-8")
+    (folder / "many.sql").write_text("".join(_statements(arguments.statements, arguments.seed)), encoding="utf-8")
+    sources = ("--setup", "setup.sql", "--statements", "many.sql", "--results", _RESULTS)
+    design = ("--budget", arguments.budget, "--seed", str(arguments.seed))
+    command = [Path(sys.executable).with_name("pgversus"), "upgrade-check", *arguments.versions, *sources, *design]
+    print(subprocess.run([*command, "--dry-run"], cwd=folder, capture_output=True, text=True, check=True).stdout)
+    pieces = list(_stored(folder / _PIECES))
+    if not pieces or pieces[-1].exit_code == -signal.SIGKILL:
+        pieces.append(_run([*command, "--json"], folder, 60 * arguments.kill_after_min))
+        with (folder / _PIECES).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(asdict(pieces[-1])) + "\n")
+    for piece in pieces:
+        print(
+            f"{duration(piece.wall_s)}, exit code {piece.exit_code}, {piece.blocks_before} to {piece.blocks} blocks, "
+            f"memory {size(piece.memory_bytes)}, disk {size(piece.disk_bytes)}"
+        )
+    most_memory_bytes = max(piece.memory_bytes for piece in pieces)
+    if pieces[-1].exit_code == -signal.SIGKILL:
+        print("killed; start it again to continue")
+    else:
+        _print_answer(folder, pieces)
+    sys.exit(int(most_memory_bytes > _MOST_MEMORY_BYTES))
+
+
+def _print_answer(folder: Path, pieces: Sequence[Piece]) -> None:
+    wall_s = sum(piece.wall_s for piece in pieces)
+    memory, disk = (max(values) for values in zip(*((one.memory_bytes, one.disk_bytes) for one in pieces), strict=True))
+    print(f"{len(pieces)} pieces, {duration(wall_s)}; most memory {size(memory)}, most disk {size(disk)}")
+    (upgrade,) = json.loads((folder / _ANSWER).read_text(encoding="utf-8"))["upgrades"]
+    findings = Counter(one["finding"] for one in upgrade["statements"])
+    measured = sum(one["ratio"] is not None for one in upgrade["statements"])
+    print(f"statements: {len(upgrade['statements'])}, {measured} of them with an interval")
+    print(", ".join(f"{number} {finding}" for finding, number in findings.most_common()))
+
+
+def _stored(file: Path) -> Iterator[Piece]:
+    for line in file.read_text(encoding="utf-8").splitlines() if file.exists() else ():
+        yield Piece(**json.loads(line))
 
 
 def _tables() -> Iterator[str]:
@@ -117,28 +153,37 @@ def _statements(number: int, seed: int) -> Iterator[str]:
             yield f"-- name: s{len(fingerprints)}\n{text};\n"
 
 
-def _run(command: Sequence[str], folder: Path, kill_after_s: float) -> Used:
+def _run(command: Sequence[str | Path], folder: Path, kill_after_s: float) -> Piece:
     """Run the check to its end, or kill it after this time."""
-    free_bytes = least_free_bytes = shutil.disk_usage(folder).free
-    most_memory_bytes, began = 0, time.monotonic()
-    with (folder / "answer.json").open("w") as output, subprocess.Popen(command, cwd=folder, stdout=output) as check:
-        process = psutil.Process(check.pid)
+    cache, results = open_cache(), folder / _RESULTS
+    earlier, before = set(cache.snapshots.glob("*")), _blocks(results)
+    memory_bytes, disk_bytes, began, looked = 0, 0, time.monotonic(), -math.inf
+    with (folder / _ANSWER).open("w") as output, subprocess.Popen(command, cwd=folder, stdout=output) as check:
         while check.poll() is None:
-            if time.monotonic() - began > kill_after_s:
+            now = time.monotonic()
+            if now - began > kill_after_s:
                 check.kill()
                 check.wait()
                 break
-            # It may have ended since.
-            with suppress(psutil.NoSuchProcess):
-                most_memory_bytes = max(most_memory_bytes, process.memory_info().rss)
-            least_free_bytes = min(least_free_bytes, shutil.disk_usage(folder).free)
+            # None if it has ended since.
+            memory_bytes = max(memory_bytes, peak_resident_bytes(check.pid) or 0)
+            if now - looked > _DISK_LOOK_S:
+                new = (path for path in cache.snapshots.glob("*") if path not in earlier)
+                disk_bytes = max(disk_bytes, sum(map(tree_bytes, (*cache.runs.glob("*"), *new, results))))
+                looked = now
             time.sleep(_LOOK_S)
-    return Used(
+    return Piece(
         wall_s=time.monotonic() - began,
-        memory_bytes=most_memory_bytes,
-        disk_bytes=free_bytes - least_free_bytes,
+        memory_bytes=memory_bytes,
+        disk_bytes=disk_bytes,
         exit_code=check.returncode,
+        blocks_before=before,
+        blocks=_blocks(results),
     )
+
+
+def _blocks(results: Path) -> int:
+    return sum(len(one.blocks) for one in read_results(results).contexts) if holds_results(results) else 0
 
 
 if __name__ == "__main__":

@@ -1,33 +1,47 @@
 """Check 30 statements on two versions, and compare the findings with the truth: `make bench-statements`.
 
-The statements come from the release notes of 15 to 18 (statements/statements.sql). The truth comes from pgbench, which
-runs each statement for a minute on each server, in turns of ten seconds. Its results are appended to a file, from which
-the benchmark continues when it is started again. Then upgrade checks classify all statements, in both directions, and
-checks of each version against itself look for false findings. A statement is *missed* if its true difference is at
-least 10 % and the check does not find it. It is *wrong* if the check claims a difference of the other sign, or any
-difference although the true one is within 2 %. The host must be idle.
+The statements come from the release notes of 15 to 18 (statements/statements.sql); --work names a folder with others.
+The truth comes from pgbench, which runs each statement for a minute on each server: ten seconds in each of six turns,
+each turn on newly loaded and restarted servers. Upgrade checks classify all statements, in both directions, and checks
+of each version against itself look for false findings. Each turn and each check is stored in --folder, from which the
+benchmark continues when it is started again. The host must be idle.
+
+A statement is *wrong* if the check claims a difference although the 95 % interval of the truth lies on the other side,
+or within 2 % of no difference. It is *missed* if it is not claimed although its interval lies beyond 10 %.
 """
 
 import argparse
+import hashlib
 import json
 import math
+import os
+import random
+import subprocess
+import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import Any
 
+from scipy.stats import t as student
+
 from benchmarks.common_methods import tps_of, two_servers
-from benchmarks.real_blocks import pgversus
 from pgversus.data.loading import settle
+from pgversus.errors import ExitCode
 from pgversus.postgres import catalog
 from pgversus.postgres.server import Server
 from pgversus.postgres.session import connect
 from pgversus.statements.collection import Collection
 from pgversus.statements.sources import read_sql
+from pgversus.statements.statement import RecordedStatement, StatementKind
+from pgversus.store.folder import confirmation_folder, holds_results
+from pgversus.store.reading import read_results
 
-_FILES = Path(__file__).with_name("statements")
+_WORK = Path(__file__).with_name("statements")
 _VERSIONS = ("15.14", "18.0")
 _TURNS = 6
 _MISSED, _SAME = math.log(1.1), math.log(1.02)
@@ -35,122 +49,266 @@ _SIGNS = {"slower": -1, "likely slower": -1, "faster": 1, "likely faster": 1}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Truth:
-    """A statement's speeds, as pgbench measured them."""
+class Speeds:
+    """The speeds of one statement in one turn."""
 
+    key: str
+    """Identifies the data, the text, and the time of pgbench."""
     name: str
     versions: tuple[str, str]
+    turn: int
     tps: tuple[float, float]
     """Transactions per second on each version."""
 
-    def log_ratio(self, source: str) -> float:
-        """Return the log ratio of the speed on the other version to that on the source."""
-        found = math.log(self.tps[1] / self.tps[0])
-        return found if source == self.versions[0] else -found
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Truth:
+    """The log ratio of a statement's speeds, with its 95 % interval."""
+
+    point: float
+    error: float
+    """Half the width."""
+
+    def reversed(self) -> "Truth":
+        """Return the truth of the other direction."""
+        return Truth(point=-self.point, error=self.error)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """The stored answer of one upgrade check."""
+
+    document: Mapping[str, Any]
+    wall_s: float
+    load_s: float
+    """Seconds of load on both servers, in the screening and the confirmation."""
+
+    @property
+    def findings(self) -> dict[str, Mapping[str, Any]]:
+        """The findings by name of the statement."""
+        (upgrade,) = self.document["upgrades"]
+        return {one["statement"]["name"]: one for one in upgrade["statements"]}
 
 
 def main() -> None:
-    """Measure the truth where it is unknown, then print a table for each direction."""
+    """Measure what is missing, then print a table for each direction and a line for the checks of equal versions."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--folder", type=Path, default=Path("bench-statements"), help="results; default bench-statements"
+    )
+    parser.add_argument("--work", type=Path, default=_WORK, help="folder with setup.sql and statements.sql")
     parser.add_argument("--versions", nargs=2, default=_VERSIONS, help=f"default {' '.join(_VERSIONS)}")
     parser.add_argument("--seconds", type=float, default=60.0, help="time of pgbench for each statement; default 60")
-    parser.add_argument("--truth", type=Path, default=Path("bench-statements.jsonl"), help="results of pgbench")
-    parser.add_argument("--budget", default="60s", help="for confirming in a check; default 60s")
-    parser.add_argument("--same", type=int, default=1, help="checks of each version against itself; default 1")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--budget", default="10m", help="for confirming in a check; default 10m")
+    parser.add_argument("--same", type=int, default=20, help="checks of equal versions, in turn; default 20")
+    parser.add_argument(
+        "--minutes", type=float, default=math.inf, help="begin nothing after this time; 0 prints results"
+    )
     arguments = parser.parse_args()
-    a, b = arguments.versions
-    texts = _statements()
-    truths = _truths(texts, (a, b), arguments.truth, arguments.seconds)
-    for source, target in ((a, b), (b, a)):
-        document, wall_s = _checked(source, target, arguments.budget, arguments.seed)
-        print(f"\n{source} to {target}: {wall_s:.0f} s")
-        print(f"{'statement':<32}{'pgbench':>9}{'pgversus':>10}{'low':>8}{'high':>8}  finding")
-        for name in texts:
-            print(_row(truths[name].log_ratio(source), _found(document, name)))
-    for version in (a, b):
-        for number in range(arguments.same):
-            document, wall_s = _checked(version, version, arguments.budget, arguments.seed + number)
-            claimed = [one["statement"]["name"] for one in _all_found(document) if one["finding"] in _SIGNS]
-            print(f"{version} to {version}: {wall_s:.0f} s, {len(claimed)} differences found {claimed}", flush=True)
+    begin_before = time.monotonic() + 60 * arguments.minutes
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    work, (a, b) = _Work(arguments.work.absolute(), arguments.seconds), arguments.versions
+    checks = _Checks(work, arguments.folder.absolute(), arguments.budget, begin_before)
+    directions = [(source, target, checks.get(source, target, 1)) for source, target in ((a, b), (b, a))]
+    truths = _truths(work, (a, b), arguments.folder / "truth.jsonl", begin_before)
+    equal = [(a, b)[number % 2] for number in range(arguments.same)]
+    same = [checks.get(version, version, number) for number, version in enumerate(equal)]
+    for source, target, check in directions:
+        if check is not None:
+            print(f"\n{source} to {target}: {check.wall_s:.0f} s, {check.load_s:.0f} s of load")
+            _print_table(check, {name: one if source == a else one.reversed() for name, one in truths.items()})
+    _print_same([one for one in same if one is not None])
 
 
-def _statements() -> dict[str, str]:
-    """Return the text of each statement by name."""
-    collection = Collection()
-    file = _FILES / "statements.sql"
-    read_sql(file.name, file.read_text(encoding="utf-8"), file.stem, collection)
-    return {one.name: one.text for one in collection.statements}
+class _Work:
+    """The data and the statements."""
+
+    def __init__(self, folder: Path, seconds: float) -> None:
+        """seconds: time of pgbench for each statement and server."""
+        self.folder = folder
+        self.setup = (folder / "setup.sql").read_text(encoding="utf-8")
+        self.turn_s = seconds / _TURNS
+        collection, file = Collection(), folder / "statements.sql"
+        read_sql(file.name, file.read_text(encoding="utf-8"), file.stem, collection)
+        self.statements = {one.name: one for one in collection.statements}
+
+    def key(self, name: str) -> str:
+        """Return what identifies measurements of a statement."""
+        parts = (self.setup, self.statements[name].text, repr(self.turn_s))
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
-def _truths(texts: Mapping[str, str], versions: tuple[str, str], file: Path, seconds: float) -> dict[str, Truth]:
-    """Return the truth of each statement, from the file if it is there; otherwise measure and append it."""
-    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
-    known = [Truth(**{**found, "versions": tuple(found["versions"])}) for found in map(json.loads, lines)]
-    truths = {one.name: one for one in known if one.versions == versions}
-    if missing := [name for name in texts if name not in truths]:
-        setup = (_FILES / "setup.sql").read_text(encoding="utf-8")
-        with two_servers(versions, (setup, setup), ({}, {})) as servers:
-            for server in servers:
-                settle(server.target, is_restored=False)
-                with connect(server.target) as connection:
-                    catalog.analyze_fully(connection)
-            for name in missing:
-                truths[name] = Truth(name=name, versions=versions, tps=_tps(texts[name], servers, seconds))
-                with file.open("a", encoding="utf-8") as output:
-                    output.write(json.dumps(asdict(truths[name])) + "\n")
-    return truths
+def _truths(work: _Work, versions: tuple[str, str], file: Path, begin_before: float) -> dict[str, Truth]:
+    """Return the truth of each statement that was measured in at least two turns; measure missing turns first."""
+    known = [one for one in _stored(file) if one.versions == versions]
+    measured = {
+        (one.name, one.turn): one for one in known if one.name in work.statements and one.key == work.key(one.name)
+    }
+    for turn in range(_TURNS):
+        missing = [name for name in work.statements if (name, turn) not in measured]
+        if not missing or time.monotonic() >= begin_before:
+            continue
+        for one in _turn(work, versions, turn, missing):
+            measured[one.name, turn] = one
+            with file.open("a", encoding="utf-8") as output:
+                # An incomplete line before it stays alone.
+                output.write("\n" + json.dumps(asdict(one)))
+    ratios = {
+        name: [
+            math.log(measured[name, turn].tps[1] / measured[name, turn].tps[0])
+            for turn in range(_TURNS)
+            if (name, turn) in measured
+        ]
+        for name in work.statements
+    }
+    return {name: _truth(found) for name, found in ratios.items() if len(found) > 1}
 
 
-def _tps(text: str, servers: Sequence[Server], seconds: float) -> tuple[float, float]:
-    """Return the mean speed on each server (1/s). The turns take the servers in alternating order."""
-    found: dict[int, list[float]] = {0: [], 1: []}
+def _truth(log_ratios: Sequence[float]) -> Truth:
+    n = len(log_ratios)
+    return Truth(point=fmean(log_ratios), error=float(student.ppf(0.975, n - 1)) * stdev(log_ratios) / math.sqrt(n))
+
+
+def _stored(file: Path) -> Iterator[Speeds]:
+    """Yield the stored speeds; the last line may be incomplete."""
+    for line in file.read_text(encoding="utf-8").splitlines() if file.exists() else ():
+        try:
+            found = json.loads(line)
+        except ValueError:
+            continue
+        yield Speeds(**{**found, "versions": tuple(found["versions"]), "tps": tuple(found["tps"])})
+
+
+def _turn(work: _Work, versions: tuple[str, str], turn: int, names: Sequence[str]) -> Iterator[Speeds]:
+    """Yield the speeds of these statements on newly loaded servers, in random order; those that write come last."""
+    with two_servers(versions, (work.setup, work.setup), ({}, {})) as servers:
+        for server in servers:
+            settle(server.target, is_restored=False)
+            with connect(server.target) as connection:
+                catalog.analyze_fully(connection)
+            # As in a check: shared buffers are empty, and the page cache is not.
+            server.stop()
+            server.start()
+        order = random.Random(turn).sample(names, len(names))  # noqa: S311 - not for cryptography
+        order.sort(key=lambda name: work.statements[name].kind is StatementKind.WRITES)
+        for place, name in enumerate(order):
+            arms = (0, 1)[:: -1 if (turn + place) % 2 else 1]
+            found = _tps(work.statements[name], servers, arms, work.turn_s)
+            yield Speeds(key=work.key(name), name=name, versions=versions, turn=turn, tps=found)
+
+
+def _tps(
+    statement: RecordedStatement, servers: Sequence[Server], arms: Sequence[int], seconds: float
+) -> tuple[float, float]:
+    """Return the speed on each server (1/s). arms: the order in which they run."""
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder) / "statement.sql"
         # The servers' user reads the script.
         script.parent.chmod(0o755)
-        reads = text.lstrip().upper().startswith(("SELECT", "WITH"))
-        script.write_text(f"{text};\n" if reads else f"BEGIN;\n{text};\nROLLBACK;\n", encoding="utf-8")
+        is_writing = statement.kind is StatementKind.WRITES
+        text = f"BEGIN;\n{statement.text};\nROLLBACK;\n" if is_writing else f"{statement.text};\n"
+        script.write_text(text, encoding="utf-8")
         speed = tps_of(script)
-        for turn in range(_TURNS):
-            for arm in (0, 1)[:: -1 if turn % 2 else 1]:
-                found[arm].append(speed(servers[arm], seconds / _TURNS))
-    return math.fsum(found[0]) / _TURNS, math.fsum(found[1]) / _TURNS
+        found = {arm: speed(servers[arm], seconds) for arm in arms}
+    return found[0], found[1]
 
 
-def _checked(source: str, target: str, budget: str, seed: int) -> tuple[dict[str, Any], float]:
-    """Return the answer of an upgrade check, and its wall time in seconds."""
-    began = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        data = ["--setup", str(_FILES / "setup.sql"), "--full-statistics"]
-        statements = ["--statements", str(_FILES / "statements.sql"), "--coverage", "100%"]
-        design = ["--budget", budget, "--seed", str(seed), "--no-plans", "--json"]
-        text = pgversus(["upgrade-check", source, target, *data, *statements, *design], folder)
-    document: dict[str, Any] = json.loads(text)
-    return document, time.monotonic() - began
+class _Checks:
+    """Upgrade checks and their stored answers."""
+
+    def __init__(self, work: _Work, folder: Path, budget: str, begin_before: float) -> None:
+        """begin_before: moment of the monotonic clock after which no check begins."""
+        self._work = work
+        self._folder = folder
+        self._budget = budget
+        self._begin_before = begin_before
+
+    def get(self, source: str, target: str, seed: int) -> Checked | None:
+        """Return the answer of a check, from the folder or by measuring; None if it is missing and may not begin."""
+        results = self._folder / f"{source}-{target}-{seed}"
+        answer = results.with_suffix(".json")
+        if not answer.exists():
+            if time.monotonic() >= self._begin_before:
+                return None
+            self._measure(source, target, seed, results, answer)
+        stored = json.loads(answer.read_text(encoding="utf-8"))
+        return Checked(document=stored["document"], wall_s=stored["wall_s"], load_s=stored["load_s"])
+
+    def _measure(self, source: str, target: str, seed: int, results: Path, answer: Path) -> None:
+        """Run a check, or resume it, and store its answer. SystemExit if it ends without an answer."""
+        data = ("--setup", str(self._work.folder / "setup.sql"), "--full-statistics")
+        statements = ("--statements", str(self._work.folder / "statements.sql"), "--coverage", "100%")
+        # Equal versions have equal plans.
+        plans = ("--no-plans",) if source == target else ()
+        design = ("--budget", self._budget, "--seed", str(seed), *plans, "--results", str(results), "--json")
+        command = [
+            Path(sys.executable).with_name("pgversus"),
+            "upgrade-check",
+            source,
+            target,
+            *data,
+            *statements,
+            *design,
+        ]
+        began = time.monotonic()
+        finished = subprocess.run(
+            command, env=os.environ | {"LC_ALL": "C.UTF-8"}, capture_output=True, text=True, check=False
+        )
+        if finished.returncode not in (ExitCode.DONE, ExitCode.FAILED_TRIALS):
+            raise SystemExit(finished.stderr)
+        stored = {
+            "wall_s": time.monotonic() - began,
+            "load_s": sum(map(_load_s, (results, confirmation_folder(results)))),
+            "document": json.loads(finished.stdout),
+        }
+        answer.write_text(json.dumps(stored), encoding="utf-8")
+        print(f"{source} to {target}, seed {seed}: {stored['wall_s']:.0f} s", file=sys.stderr, flush=True)
 
 
-def _all_found(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    (upgrade,) = document["upgrades"]
-    yield from upgrade["statements"]
+def _load_s(results: Path) -> float:
+    """Return the seconds of load in a results folder."""
+    if not holds_results(results):
+        return 0.0
+    blocks = (block for one in read_results(results).contexts for block in one.blocks)
+    return math.fsum(trial.seconds for block in blocks for trial in block.trials.values())
 
 
-def _found(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    (found,) = (one for one in _all_found(document) if one["statement"]["name"] == name)
-    return found
+def _print_table(check: Checked, truths: Mapping[str, Truth]) -> None:
+    print(f"{'statement':<32}{'pgbench':>9}{'+-':>7}{'pgversus':>10}{'low':>8}{'high':>8}  finding")
+    remarks = Counter[str]()
+    for name, found in check.findings.items():
+        truth = truths.get(name)
+        remark = _remark(truth, found)
+        remarks[remark] += 1
+        shown = f"{'-':>9}{'-':>7}" if truth is None else f"{math.exp(truth.point):9.3f}{math.expm1(truth.error):7.1%}"
+        widths = zip((found["ratio"], found["low"], found["high"]), (10, 8, 8), strict=True)
+        ours = "".join(f"{'-':>{width}}" if one is None else f"{one:{width}.3f}" for one, width in widths)
+        plan = ", plan changed" if found["has_changed_plan"] else ""
+        print(f"{name:<32}{shown}{ours}  {found['finding']}{plan}{remark and f'  {remark}'}")
+    print(", ".join(f"{number} {remark or 'right'}" for remark, number in sorted(remarks.items())))
 
 
-def _row(truth: float, found: Mapping[str, Any]) -> str:
-    ratios = (found["ratio"], found["low"], found["high"])
-    cells = "".join(
-        f"{'-':>{width}}" if one is None else f"{one:{width}.3f}" for one, width in zip(ratios, (10, 8, 8), strict=True)
-    )
+def _remark(truth: Truth | None, found: Mapping[str, Any]) -> str:
+    """Return what is wrong with a finding; empty if nothing is."""
+    if found["low"] is None or found["high"] is None:
+        return "NO INTERVAL"
+    if truth is None:
+        return "" if found["statement"]["is_planning"] else "NO TRUTH"
     claimed = _SIGNS.get(found["finding"], 0)
-    if claimed and (claimed * truth < 0 or abs(truth) < _SAME):
-        remark = "  WRONG"
-    else:
-        remark = "  MISSED" if not claimed and abs(truth) >= _MISSED else ""
-    return f"{found['statement']['name']:<32}{math.exp(truth):9.3f}{cells}  {found['finding']}{remark}"
+    low, high = truth.point - truth.error, truth.point + truth.error
+    is_on_other_side = high < 0 if claimed > 0 else low > 0
+    if claimed and (is_on_other_side or max(abs(low), abs(high)) < _SAME):
+        return "WRONG"
+    return "MISSED" if not claimed and (low > _MISSED or high < -_MISSED) else ""
+
+
+def _print_same(checks: Sequence[Checked]) -> None:
+    """Print the findings of the checks of equal versions."""
+    found = Counter[str]()
+    for check in checks:
+        found.update(set(_SIGNS) & {one["finding"] for one in check.findings.values()})
+    claims = ", ".join(f"{finding} in {found[finding]}" for finding in _SIGNS)
+    print(f"\n{len(checks)} checks of equal versions: {claims}")
 
 
 if __name__ == "__main__":
