@@ -162,7 +162,7 @@ def test_different_rows_are_reported_before_any_plan(command_line: CommandLine) 
     ended = command_line.run("plans", NEW, "--set", "work_mem=1MB,2MB", "-f", "setting.sql")
     assert ended.code == 0, ended.stderr
     assert ended.stdout.startswith(
-        "caveat: work_mem=2MB returns different rows from work_mem=1MB: setting.sql, statement 1"
+        "caveat: the rows of work_mem=2MB differ from those of work_mem=1MB: setting.sql, statement 1"
     )
 
 

@@ -157,7 +157,7 @@ def test_different_rows_are_reported_before_any_speed(command_line: CommandLine)
     command_line.write("q.sql", "SELECT current_setting('work_mem');")
     ended = command_line.run("compare", NEW, "--set", "work_mem=4MB,8MB", "-f", "q.sql", *QUICK, "--check-rows")
     assert ended.code == 0, ended.stderr
-    assert ended.stdout.startswith("work_mem=8MB returns different rows from work_mem=4MB")
+    assert ended.stdout.startswith("the rows of work_mem=8MB differ from those of work_mem=4MB")
     assert "CHECK the caveats below." in ended.stdout
 
 

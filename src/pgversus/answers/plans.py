@@ -33,13 +33,15 @@ class RowsMethod(StrEnum):
     """In order, because the statement orders them totally on both."""
     MULTISET = "multiset"
     """Regardless of their order."""
+    NUMBER = "number"
+    """Only their number, because the values of written rows may depend on more than the data."""
     NOT_COMPARABLE = "not comparable"
     """They differ, and may differ between two executions on one server as well."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedRows:
-    """The rows that a statement returns on two arms."""
+    """The rows that a statement returns or writes on two arms."""
 
     method: RowsMethod
     is_same: bool | None
@@ -59,13 +61,15 @@ class ComparedPlans:
     plans: tuple[Plan, Plan]
     difference: PlanDifference
     rows: ComparedRows | None = None
-    """None if not checked, or if no rows are returned."""
+    """None if not checked, or if no rows are returned or written."""
     undone_by: PlanOverride | None = None
     """Settings with which the contender plans or executes the statement as the baseline does."""
     is_searched: bool = False
     """Whether such settings were searched for."""
     parameters: int = 0
     """Number of parameters, if it is prepared."""
+    is_executed: bool = True
+    """Whether the workload executes it; False for a generic plan of a statement whose values are unknown."""
 
 
 class StatisticsCause(StrEnum):
@@ -109,8 +113,12 @@ class PlansAnswer:
     not_compared: tuple[NotCompared, ...] = ()
 
     def of(self, contender: str) -> tuple[ComparedPlans, ...]:
-        """Return the compared plans of one contender, by its label."""
-        return tuple(one for one in self.compared if one.labels[1] == contender)
+        """Return the compared plans of the executed statements of one contender, by its label."""
+        return tuple(one for one in self.compared if one.labels[1] == contender and one.is_executed)
+
+    def generic_of(self, contender: str) -> tuple[ComparedPlans, ...]:
+        """Return the compared generic plans of statements that were not executed."""
+        return tuple(one for one in self.compared if one.labels[1] == contender and not one.is_executed)
 
 
 def changed_plans(compared: Sequence[ComparedPlans]) -> list[ComparedPlans]:
@@ -167,6 +175,7 @@ def compared(arms: Sequence[Arm], plans: CapturedPlans, block_bytes: Sequence[in
                         undone_by=override,
                         is_searched=plans.is_searched,
                         parameters=parameters,
+                        is_executed=not old.statement.is_generic,
                     )
                 )
     return PlansAnswer(compared=tuple(found), unlike=tuple(_unlike_statistics(arms, captured)))
@@ -190,13 +199,15 @@ def compared_rows(one: RowsDigest | None, other: RowsDigest | None) -> ComparedR
     if one is None or other is None:
         return None
     is_ordered = one.in_order is not None and other.in_order is not None
-    has_same_rows = (one.rows, one.digest) == (other.rows, other.digest)
+    is_hashed = one.digest is not None and other.digest is not None
+    has_same_rows = one.rows == other.rows and (not is_hashed or one.digest == other.digest)
     is_same = has_same_rows and not (is_ordered and one.in_order != other.in_order)
     reasons = tuple(dict.fromkeys((*one.uncertainties, *other.uncertainties)))
     if reasons and not is_same:
         return ComparedRows(method=RowsMethod.NOT_COMPARABLE, is_same=None, uncertainties=reasons)
+    hashed_method = RowsMethod.ORDERED if is_ordered else RowsMethod.MULTISET
     return ComparedRows(
-        method=RowsMethod.ORDERED if is_ordered else RowsMethod.MULTISET,
+        method=hashed_method if is_hashed else RowsMethod.NUMBER,
         is_same=is_same,
         differs_only_in_order=has_same_rows and not is_same,
     )

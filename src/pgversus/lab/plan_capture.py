@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 
 import psycopg
@@ -16,9 +17,19 @@ from pgversus.lab.plan_checks import check_plan_restored, check_rewrite, check_s
 from pgversus.lab.plan_sampling import sampled
 from pgversus.lab.plan_search import find_overrides
 from pgversus.postgres.client import Client
-from pgversus.postgres.explain import explain, index_keys, planner_settings, rows_digest, statistics_digests
+from pgversus.postgres.explain import explain, explain_generic, index_keys, planner_settings, statistics_digests
+from pgversus.postgres.row_digests import rows_digest
 from pgversus.postgres.session import Connection, connect
-from pgversus.records.plans import Captured, CapturedPlans, CapturedStatement, PlanOverride, Statement
+from pgversus.records.plans import (
+    Captured,
+    CapturedPlans,
+    CapturedStatement,
+    Explained,
+    PlanOverride,
+    Statement,
+    Uncertainty,
+    UncertaintyKind,
+)
 from pgversus.study.comparison import Arm, Comparison
 from pgversus.study.counterfactual import CONTENDER_AGAIN, OLD_PLANS
 from pgversus.study.workload import PgbenchWorkload, loads_of
@@ -43,12 +54,17 @@ def capture(
 
     label: of the arm. with_rows: also hash the rows of each statement. begin: called with the number of each, from 1.
     """
-    captured = []
+    captured: list[CapturedStatement] = []
     with connect(server.load_target, as_the_load=True) as connection:
-        with connection.transaction(force_rollback=True):
-            for number, one in enumerate(statements, 1):
-                begin(number)
-                captured.append(_captured(label, connection, one, with_rows=with_rows))
+        # Like its transactions, scripts do not see what others write.
+        for _script, of_script in groupby(enumerate(statements, 1), key=lambda numbered: numbered[1].script):
+            is_uncertain = False
+            with connection.transaction(force_rollback=True):
+                for number, one in of_script:
+                    begin(number)
+                    found = _captured(label, connection, one, with_rows=with_rows)
+                    captured.append(_uncertain(found) if is_uncertain else found)
+                    is_uncertain = is_uncertain or _writes_any_values(found)
         settings, keys = planner_settings(connection), index_keys(connection)
     with connect(server.target) as connection:
         statistics = statistics_digests(connection)
@@ -56,6 +72,8 @@ def capture(
 
 
 def _captured(label: str, connection: Connection, statement: Statement, *, with_rows: bool) -> CapturedStatement:
+    if statement.is_generic:
+        return CapturedStatement(statement=statement, explained=_generic(connection, statement.text), rows=None)
     try:
         if not _has_plan(connection, statement.text):
             connection.execute(statement.text.encode())
@@ -68,6 +86,29 @@ def _captured(label: str, connection: Connection, statement: Statement, *, with_
         return CapturedStatement(statement=statement, explained=explained, rows=rows)
     except psycopg.Error as error:
         raise not_explained(label, statement, error) from error
+
+
+def _writes_any_values(one: CapturedStatement) -> bool:
+    """Return whether a statement has written values that may differ between two servers."""
+    return one.rows is not None and one.rows.digest is None
+
+
+def _uncertain(one: CapturedStatement) -> CapturedStatement:
+    """Return a statement that follows such a statement in its transaction, and may read what that has written."""
+    if one.rows is None:
+        return one
+    reasons = (*one.rows.uncertainties, Uncertainty(kind=UncertaintyKind.EARLIER))
+    return replace(one, rows=replace(one.rows, uncertainties=reasons))
+
+
+def _generic(connection: Connection, text: str) -> Explained | None:
+    """Return the generic plan of a statement; None if the server rejects it, which concerns no other statement."""
+    try:
+        return explain_generic(connection, text)
+    except psycopg.Error:
+        if connection.closed:
+            raise
+        return None
 
 
 def not_explained(label: str, statement: Statement, error: psycopg.Error) -> WorkloadError:
@@ -105,7 +146,7 @@ class Explainer:
     scratch: Path
     """Directory for scripts while they are captured."""
     with_rows: bool
-    """Whether the rows that statements return are compared as well."""
+    """Whether the rows that statements return or write are compared as well."""
     searches: bool = True
     """Whether to search for settings that restore the baseline's plans."""
     others: Callable[[int], Sequence[CapturedStatement]] | None = None
@@ -138,11 +179,15 @@ class Explainer:
         if len(failures) == len(comparison.contenders):
             raise failures[0]
         check_same_statements([arm.label for arm in comparison.arms], captured)
+        # Settings that restore a generic plan would have to be searched for with unknown values.
+        searches = self.searches and not any(one.statement.is_generic for one in captured[0].statements)
         undone_by = [
             self._overrides(server, captured[0], found, comparison.factors)
+            if searches
+            else (None,) * len(found.statements)
             for server, found in zip(servers[1:], captured[1:], strict=True)
         ]
-        return CapturedPlans(arms=tuple(captured), undone_by=tuple(undone_by), is_searched=self.searches)
+        return CapturedPlans(arms=tuple(captured), undone_by=tuple(undone_by), is_searched=searches)
 
     def _captured(self, server: ArmServer, arm: Arm, load: PgbenchWorkload) -> Captured:
         statements = statements_of(load, self.client, server.load_target, self.scratch)
@@ -152,7 +197,7 @@ class Explainer:
     def _overrides(
         self, server: ArmServer, baseline: Captured, found: Captured, factors: Sequence[str]
     ) -> tuple[PlanOverride | None, ...]:
-        if not self.searches or not any(one.explained for one in found.statements):
+        if not any(one.explained for one in found.statements):
             return (None,) * len(found.statements)
         begin = partial(self._report_step, _SEARCHING, server.arm.label, len(found.statements))
         others = None if self.others is None else self.others(server.arm.index)

@@ -42,7 +42,7 @@ def check_plan_restored(labels: Sequence[str], plans: CapturedPlans) -> None:
 
 
 def check_rewrite(labels: Sequence[str], plans: CapturedPlans) -> None:
-    """Raise WorkloadError if a rewrite returns different rows on the contender than the script that it replaces.
+    """Raise WorkloadError if a rewrite returns or writes other rows on the contender than the script that it replaces.
 
     Rows that cannot be compared are a caveat of the measurement.
     """
@@ -51,12 +51,12 @@ def check_rewrite(labels: Sequence[str], plans: CapturedPlans) -> None:
         rows = compared_rows(ours.rows, theirs.rows)
         if rows is not None and rows.is_same is False:
             raise WorkloadError(
-                "the rewrite does not return the same rows as the script that it replaces",
+                "the rewrite does not return or write the same rows as the script that it replaces",
                 slug="workload-rewrite-not-equivalent",
                 where=f"{ours.statement.description}, on {labels[OLD_PLANS]}",
                 found="the same rows in a different order" if rows.differs_only_in_order else "different rows",
                 expected=f"the rows of {theirs.statement.description}",
-                to_do="correct the rewrite: its statements must return the same rows",
+                to_do="correct the rewrite: its statements must return and write the same rows",
             )
 
 

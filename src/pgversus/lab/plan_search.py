@@ -34,6 +34,7 @@ from pgversus.records.plans import (
 
 _QUERY = re.compile(r"[\s(]*(?:SELECT|VALUES|WITH|TABLE)\b", re.IGNORECASE)
 _INTO = re.compile(r"\bINTO\b", re.IGNORECASE)
+_MODIFIES = re.compile(r'"Node Type": "ModifyTable"')
 _WRITES = re.compile(r'"Node Type": "(?:ModifyTable|LockRows)"')
 _LONGEST_S = 20.0
 """For one statement; planning takes milliseconds, and there are a few hundred candidates."""
@@ -114,7 +115,7 @@ def _also_changed(
 
 def _only_reads(one: CapturedStatement) -> bool:
     """Return whether a statement may be skipped; in doubt it is run."""
-    if one.rows is not None:
+    if one.rows is not None and one.explained is not None and not _MODIFIES.search(one.explained.planned):
         return True
     if one.explained is None or _WRITES.search(one.explained.planned) or _INTO.search(one.statement.text):
         return False

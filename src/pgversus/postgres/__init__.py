@@ -11,6 +11,7 @@ counters.py           cumulative counters of a server
 load_sessions.py      state of the sessions of a load
 operation_reports.py  output of VACUUM and the progress views
 parameters.py         parameters of a statement: types, columns, values
-explain.py            plans of statements, their results and the statistics behind them
+explain.py            plans of statements, and the statistics behind them
+row_digests.py        digests of the rows that statements return or write
 fingerprint.py        properties that the arms must share: rows, settings, locale, build
 """

@@ -1,8 +1,8 @@
-"""EXPLAIN: the plan of a statement, its result, and the statistics that it was planned with."""
+"""EXPLAIN: the plan of a statement, and the settings and statistics that it was planned with."""
 
 import json
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from itertools import count
 
@@ -12,10 +12,10 @@ from psycopg.pq import TransactionStatus
 from psycopg.types.string import TextLoader
 
 from pgversus.plans.explain import checked_root
-from pgversus.plans.returned_rows import FunctionName, ReturnedRows, functions_in
+from pgversus.plans.statement_rows import FunctionName, Raw, functions_in
 from pgversus.postgres.catalog import sql_text
 from pgversus.postgres.session import Connection
-from pgversus.records.plans import Explained, PlannerSetting, RowsDigest, Statement
+from pgversus.records.plans import Explained, PlannerSetting, Statement
 from pgversus.statements.literals import parameters_in
 
 _PLANNED = "EXPLAIN (VERBOSE, SETTINGS, FORMAT JSON) "
@@ -64,45 +64,19 @@ def explain_generic(connection: Connection, text: str) -> Explained:
     return Explained(planned=planned, run=planned)
 
 
+def planned_root(connection: Connection, statement: str) -> Raw | None:
+    """Return the top node of the plan of a statement, with VERBOSE; psycopg.Error if the server rejects it.
+
+    None if a rule replaces the statement by nothing, by several statements, or by one without a plan.
+    """
+    explained = json.loads(_explained(connection, _PLANNED, statement))
+    has_plan = len(explained) == 1 and isinstance(explained[0], dict) and "Plan" in explained[0]
+    return checked_root(explained[0], "EXPLAIN") if has_plan else None
+
+
 def index_keys(connection: Connection) -> dict[str, tuple[str, ...]]:
     """Return the keys of each ordered index by its name, as in an ORDER BY; ambiguous names are omitted."""
     return {name: tuple(keys) for name, keys in connection.execute(sql_text("index_keys"))}
-
-
-def rows_digest(connection: Connection, statement: str) -> RowsDigest | None:
-    """Return the number of rows that a statement returns and a hash over them; None if it is not a query.
-
-    What the query writes is undone.
-    """
-    columns = _columns(connection, statement)
-    if columns is None:
-        return None
-    returned = _returned_rows(connection, statement, columns)
-    with connection.transaction(force_rollback=True):
-        row = connection.execute(_digest_query(statement, in_order=returned.is_ordered).encode()).fetchone()
-    assert row is not None  # noqa: S101 - an aggregate without GROUP BY has one row
-    rows, digest, in_order = row
-    return RowsDigest(
-        rows=rows,
-        digest=str(digest),
-        in_order=None if in_order is None else str(in_order),
-        uncertainties=returned.uncertainties(_volatile(connection, returned.functions), rows),
-    )
-
-
-def _columns(connection: Connection, statement: str) -> list[psycopg.Column] | None:
-    """Return the columns that a statement returns, without running it; None if it is not a query."""
-    # The statement may end with a comment, so the parenthesis is on a new line.
-    nothing = f"SELECT * FROM ({statement}\n) AS pgversus_row LIMIT 0"  # noqa: S608 - the user's own
-    try:
-        with connection.transaction():
-            return list(connection.execute(nothing.encode()).description or ())
-    except (psycopg.errors.SyntaxError, psycopg.errors.FeatureNotSupported):
-        # A statement that changes data is not allowed in FROM.
-        return None
-
-
-_FLOATS = ("float4", "float8")
 
 
 _HARMLESS = frozenset(
@@ -115,50 +89,20 @@ def functions_that_may_write(connection: Connection, query: str) -> list[str]:
     """Return the volatile functions that a query calls, except those known to be harmless; empty if it has no plan."""
     try:
         with connection.transaction(force_rollback=True):
-            (explained,) = json.loads(_explained(connection, _PLANNED, query))
-            called = functions_in(checked_root(explained, "EXPLAIN"))
+            root = planned_root(connection, query)
     except psycopg.Error:
         if connection.closed:
             raise
         # Its first run reports the error.
         return []
-    found = [(schema, name) for schema, name in _volatile(connection, called) if schema or name not in _HARMLESS]
+    called = () if root is None else functions_in(root)
+    found = volatile_functions(connection, called)
+    found = [(schema, name) for schema, name in found if schema or name not in _HARMLESS]
     return [f"{schema}.{name}()" if schema else f"{name}()" for schema, name in found]
 
 
-def _returned_rows(connection: Connection, statement: str, columns: Sequence[psycopg.Column]) -> ReturnedRows:
-    (explained,) = json.loads(_explained(connection, _PLANNED, statement))
-    return ReturnedRows(
-        statement=statement,
-        columns=[column.name for column in columns],
-        returns_floats=any(
-            connection.adapters.types[name].oid == column.type_code for column in columns for name in _FLOATS
-        ),
-        root=checked_root(explained, "EXPLAIN"),
-        unique_keys=_unique_keys(connection),
-        index_keys=index_keys(connection),
-    )
-
-
-def _digest_query(statement: str, *, in_order: bool) -> str:
-    """Return the query for the number of rows, a hash in any order, and a hash in order, seeded with the position."""
-    ordered = "coalesce(sum(hashtextextended(numbered.text, numbered.place)::numeric), 0)" if in_order else "NULL"
-    place = "row_number() OVER ()" if in_order else "NULL"
-    return (
-        f"SELECT count(*), coalesce(sum(hashtextextended(numbered.text, 0)::numeric), 0), {ordered} "  # noqa: S608 - the same
-        f"FROM (SELECT pgversus_row::text AS text, {place} AS place FROM ({statement}\n) AS pgversus_row) AS numbered"
-    )
-
-
-def _unique_keys(connection: Connection) -> dict[tuple[str, str], list[tuple[str, ...]]]:
-    """Return the sets of columns that identify a row, by schema and table."""
-    found: dict[tuple[str, str], list[tuple[str, ...]]] = {}
-    for schema, table, columns in connection.execute(sql_text("unique_keys")):
-        found.setdefault((schema, table), []).append(tuple(columns))
-    return found
-
-
-def _volatile(connection: Connection, functions: Collection[FunctionName]) -> list[FunctionName]:
+def volatile_functions(connection: Connection, functions: Collection[FunctionName]) -> list[FunctionName]:
+    """Return those of the functions that are volatile."""
     names = [list(column) for column in zip(*functions, strict=True)] if functions else [[], []]
     return list(connection.execute(sql_text("volatile_functions"), names))
 

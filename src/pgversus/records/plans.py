@@ -136,6 +136,11 @@ class Statement:
     """The values of $1 and so on; None is NULL."""
 
     @property
+    def is_generic(self) -> bool:
+        """Whether the values of its parameters are unknown, so that it has only a generic plan."""
+        return self.template is not None and not self.parameters
+
+    @property
     def name(self) -> StatementName:
         """The name of the statement."""
         text = " ".join(code_without_secrets(self.text).split())
@@ -184,6 +189,8 @@ class UncertaintyKind(StrEnum):
     """An aggregate that keeps the order of its input, without ORDER BY."""
     FLOAT = "float"
     """A sum of floating-point numbers, which depends on their order."""
+    EARLIER = "earlier"
+    """Values that an earlier statement of the same transaction has written, and that may differ."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,11 +204,11 @@ class Uncertainty:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowsDigest:
-    """Digest of the rows that a statement returned."""
+    """Digest of the rows that a statement returned or wrote."""
 
     rows: int
-    digest: str
-    """Regardless of their order."""
+    digest: str | None
+    """Regardless of their order; None if only their number can be compared."""
     in_order: str | None = None
     """In their order; None if the statement is not proven to order them totally, and in older results."""
     uncertainties: tuple[Uncertainty, ...] = ()

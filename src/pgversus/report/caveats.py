@@ -58,13 +58,13 @@ def _shown(caveat: Caveat) -> dict[str, str]:
 SENTENCES = {
     "plans-not-captured": N_("the plans could not be captured: {failure}"),
     OTHER_ROWS: N_(
-        "{contender} returns different rows from {baseline}, so the two may not do the same work: {statements}"
+        "the rows of {contender} differ from those of {baseline}, so the two may not do the same work: {statements}"
     ),
     OTHER_ORDER: N_(
         "{contender} returns the rows in a different order from {baseline}, although the statement orders them "
         "completely: {statements}"
     ),
-    "rows-not-comparable": N_("the rows that {contender} and {baseline} return cannot be compared: {uncertain}"),
+    "rows-not-comparable": N_("the rows of {contender} and {baseline} cannot be compared: {uncertain}"),
     "plans-not-sampled": N_("the plans of {arm} could not be sampled under load: {failure}"),
     "other-plans-under-load": N_(
         "{others} of {plans} plans of {arm} that were sampled under load differ from the captured plans"

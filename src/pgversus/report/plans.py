@@ -41,6 +41,7 @@ _UNCERTAIN = {
     UncertaintyKind.WINDOW_TIES: N_("{name} depends on the order of rows that may be ties"),
     UncertaintyKind.AGGREGATE_ORDER: N_("{name} without ORDER BY keeps any order of its input"),
     UncertaintyKind.FLOAT: N_("{name} of floating-point numbers depends on their order"),
+    UncertaintyKind.EARLIER: N_("an earlier statement writes values that may differ by chance"),
 }
 
 
@@ -72,13 +73,13 @@ def _rows_warning(one: ComparedPlans) -> str:
     if one.rows.uncertainties:
         uncertain = uncertain_text(one.statement, one.rows.uncertainties)
         return _(
-            "the rows that {contender} and {baseline} return cannot be compared: {uncertain}",
+            "the rows of {contender} and {baseline} cannot be compared: {uncertain}",
             uncertain=uncertain,
             **values,
         )
     if one.rows.differs_only_in_order:
         return _("{contender} returns the rows in a different order from {baseline}: {statement}", **values)
-    return _("{contender} returns different rows from {baseline}: {statement}", **values)
+    return _("the rows of {contender} differ from those of {baseline}: {statement}", **values)
 
 
 def statistics_note(one: UnlikeStatistics) -> str:
@@ -358,10 +359,11 @@ def _part(one: ComparedPlans, *, with_trees: bool) -> Iterator[str]:
 def times(one: ComparedPlans) -> str:
     """Return the parts whose EXPLAIN timing differs by more than its own spread; empty for none, or for equal plans.
 
+    The spread of a single execution, or of executions with different plans, is unknown.
     EXPLAIN's timing slows down nodes unequally, so speed is measured without it.
     """
     time = one.difference.time
-    if time is None or one.difference.level in (PlanLevel.WORK, PlanLevel.IDENTICAL):
+    if time is None or time.changed.error_s is None or one.difference.level in (PlanLevel.WORK, PlanLevel.IDENTICAL):
         return ""
     parts = {
         N_("{time} in changed nodes"): time.changed,
@@ -369,14 +371,7 @@ def times(one: ComparedPlans) -> str:
         N_("{time} outside the nodes"): time.unexplained,
     }
     shown = [_(text, time=_signed(part.seconds)) for text, part in parts.items() if not part.is_noise]
-    if not shown:
-        return ""
-    if time.changed.error_s is None and any(plan.reruns for plan in one.plans):
-        # The executions of an arm had different plans, so that their spread is unknown.
-        return ""
-    if time.changed.error_s is None:
-        return _("EXPLAIN timing of one execution each: {parts}", parts=listed(shown))
-    return _("EXPLAIN timing, mean of several executions: {parts}", parts=listed(shown))
+    return _("EXPLAIN timing, mean of several executions: {parts}", parts=listed(shown)) if shown else ""
 
 
 def _signed(seconds: float) -> str:

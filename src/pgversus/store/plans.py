@@ -192,7 +192,7 @@ def _rows(count: int | None, digest: str | None, in_order: str | None, uncertain
     if count is None:
         return None
     reasons = () if uncertainties is None else _UNCERTAINTIES.validate_json(uncertainties)
-    return RowsDigest(rows=count, digest=digest or "", in_order=in_order, uncertainties=reasons)
+    return RowsDigest(rows=count, digest=digest, in_order=in_order, uncertainties=reasons)
 
 
 def _plan(text: str) -> str:

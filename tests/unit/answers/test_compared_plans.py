@@ -41,7 +41,7 @@ def test_different_rows_and_statistics_are_reported() -> None:
     found = compared(comparison(LABELS[:2]).arms, plans_of(*arms))
     assert [one.rows and one.rows.is_same for one in found.compared] == [False]
     assert [text.split(":")[0] for text in plan_warnings(found)] == [
-        "17 returns different rows from 16",
+        "the rows of 17 differ from those of 16",
         "the statistics of public.t differ between 16 and 17",
     ]
 
@@ -77,13 +77,22 @@ BY_CHANCE = with_rows(ONE, UncertaintyKind.VOLATILE, digest="y")
             (FIRST, with_rows(ONE, in_order="2", digest="y")),
             RowsMethod.ORDERED,
             False,
-            "17 returns different rows from 16",
+            "the rows of 17 differ from those of 16",
         ),
         # One of the two does not prove the order, or comes from an older version.
         ((FIRST, ONE), RowsMethod.MULTISET, True, ""),
-        ((ONE, with_rows(ONE, digest="y")), RowsMethod.MULTISET, False, "17 returns different rows from 16"),
+        ((ONE, with_rows(ONE, digest="y")), RowsMethod.MULTISET, False, "the rows of 17 differ from those of 16"),
         ((ONE, with_rows(ONE, UncertaintyKind.VOLATILE)), RowsMethod.MULTISET, True, ""),
-        ((ONE, BY_CHANCE), RowsMethod.NOT_COMPARABLE, None, "the rows that 17 and 16 return cannot be compared"),
+        # The values of written rows are unknown on one of the two.
+        ((ONE, with_rows(ONE, digest=None)), RowsMethod.NUMBER, True, ""),
+        (
+            (captured(scan("t"), rows=4), with_rows(ONE, digest=None)),
+            RowsMethod.NUMBER,
+            False,
+            "the rows of 17 differ from those of 16",
+        ),
+        ((with_rows(ONE, UncertaintyKind.CLOCK, digest=None), ONE), RowsMethod.NUMBER, True, ""),
+        ((ONE, BY_CHANCE), RowsMethod.NOT_COMPARABLE, None, "the rows of 17 and 16 cannot be compared"),
     ],
 )
 def test_rows_are_compared_in_order_where_both_plans_prove_it(

@@ -43,7 +43,7 @@ def test_uncertain_rows_are_reported_with_their_reasons() -> None:
     uncertain = with_rows(ONE, UncertaintyKind.VOLATILE, UncertaintyKind.LIMIT_WITH_TIES, digest="y")
     (caveat,) = plan_caveats(comparison(), plans_of(ONE, uncertain), "")
     assert caveat_text(caveat) == (
-        "the rows that 17.8 and 16.12 return cannot be compared: q.sql, statement 1: SELECT 1 (f is volatile: rows may "
+        "the rows of 17.8 and 16.12 cannot be compared: q.sql, statement 1: SELECT 1 (f is volatile: rows may "
         "differ by chance, f with an ORDER BY that may leave ties)"
     )
 
@@ -52,5 +52,5 @@ def test_different_rows_are_reported_with_their_statement() -> None:
     plans = plans_of(captured(scan("t")), captured(scan("t"), rows=4))
     (caveat,) = plan_caveats(comparison(), plans, "")
     assert caveat.arm == 1
-    assert "17.8 returns different rows from 16.12" in caveat_text(caveat)
+    assert "the rows of 17.8 differ from those of 16.12" in caveat_text(caveat)
     assert "q.sql, statement 1: SELECT 1" in caveat_text(caveat)

@@ -38,7 +38,15 @@ def captured(*plans: dict[str, Any] | None, rows: int = 3, statistics: str = "a"
     )
 
 
-def with_rows(arm: Captured, *kinds: UncertaintyKind, in_order: str | None = None, digest: str = "x") -> Captured:
+def generic(plan: dict[str, Any], text: str = "SELECT $1") -> CapturedStatement:
+    """Return a statement without values, with its generic plan; its name is `99`."""
+    statement = Statement(script="99.sql", number=1, text=text, template=text)
+    return CapturedStatement(statement=statement, explained=explained(plan), rows=None)
+
+
+def with_rows(
+    arm: Captured, *kinds: UncertaintyKind, in_order: str | None = None, digest: str | None = "x"
+) -> Captured:
     """Return the capture of an arm with other rows. kinds: why they are uncertain, each about `f`."""
     rows = RowsDigest(
         rows=3,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pgversus.plans.returned_rows import ReturnedRows
+from pgversus.plans.statement_rows import StatementRows, writes
 from pgversus.records.plans import UncertaintyKind
 from tests.unit.plans.raw import node
 
@@ -20,8 +20,8 @@ def read(table: str = "t", kind: str = "Seq Scan", *, alias: str = "", **more: A
 
 def rows(
     statement: str, root: dict[str, Any], *columns: str, unique: Mapping[tuple[str, str], Any] = UNIQUE
-) -> ReturnedRows:
-    return ReturnedRows(statement=statement, columns=columns, root=root, unique_keys=unique, index_keys=INDEXES)
+) -> StatementRows:
+    return StatementRows(statement=statement, columns=columns, root=root, unique_keys=unique, index_keys=INDEXES)
 
 
 def ordered(below: dict[str, Any], *keys: str, output: tuple[str, ...] = ("id", "n")) -> dict[str, Any]:
@@ -220,9 +220,9 @@ def names_of_server(root: dict[str, Any]) -> list[str]:
 
 
 def named(
-    root: dict[str, Any], statement: str = "SELECT 1", *, returns_floats: bool = False
+    root: dict[str, Any], statement: str = "SELECT 1", *, has_floats: bool = False
 ) -> list[tuple[UncertaintyKind, str]]:
-    found = replace(rows(statement, root, "id"), returns_floats=returns_floats)
+    found = replace(rows(statement, root, "id"), has_floats=has_floats)
     return [(one.kind, one.name) for one in found.uncertainties([], 3)]
 
 
@@ -269,7 +269,7 @@ def test_window_functions_that_tell_ties_apart_need_a_total_order(
 
 
 @pytest.mark.parametrize(
-    ("output", "returns_floats", "found"),
+    ("output", "has_floats", "found"),
     [
         ("array_agg(t.id)", False, [(UncertaintyKind.AGGREGATE_ORDER, "array_agg()")]),
         ("string_agg((t.a)::text, ','::text ORDER BY t.id)", False, []),
@@ -284,6 +284,90 @@ def test_window_functions_that_tell_ties_apart_need_a_total_order(
     ],
 )
 def test_aggregates_that_depend_on_the_order_of_their_input_are_named(
-    output: str, found: list[tuple[UncertaintyKind, str]], *, returns_floats: bool
+    output: str, found: list[tuple[UncertaintyKind, str]], *, has_floats: bool
 ) -> None:
-    assert named(node("Aggregate", read(), Strategy="Plain", Output=[output]), returns_floats=returns_floats) == found
+    assert named(node("Aggregate", read(), Strategy="Plain", Output=[output]), has_floats=has_floats) == found
+
+
+def written(operation: str, *below: dict[str, Any], table: str = "t") -> dict[str, Any]:
+    return node("ModifyTable", *below, Operation=operation, Relation_Name=table, Schema="public", Alias=table)
+
+
+OF_ONE_KEY = node("Hash Join", read(), node("Hash", read("u")), Join_Type="Inner", Inner_Unique=True)
+OF_MANY = node("Hash Join", read(), node("Hash", read("u")), Join_Type="Inner")
+OF_OTHER_SIDE = node("Hash Join", read("u"), node("Hash", read()), Join_Type="Inner", Inner_Unique=True)
+
+
+@pytest.mark.parametrize(
+    ("root", "is_certain"),
+    [
+        (written("Update", read()), True),
+        (written("Delete", node("Append", read("t_1"), read("t_2"))), True),
+        (written("Insert", OF_MANY), True),
+        (written("Update", OF_ONE_KEY), True),
+        (written("Delete", node("Nested Loop", read(), read("u"), Join_Type="Semi")), True),
+        (written("Update", OF_MANY), False),
+        # The plan proves one row of t for each row of u, not the reverse.
+        (written("Update", OF_OTHER_SIDE), False),
+        (written("Delete", OF_MANY), False),
+        # No key identifies its rows.
+        (written("Update", OF_ONE_KEY, table="v"), False),
+        (written("Merge", OF_ONE_KEY), False),
+        ({**written("Insert", read()), "Conflict Resolution": "UPDATE"}, False),
+        # Up to 13.
+        (written("Update", {**OF_ONE_KEY, "Parent Relationship": "Member"}), True),
+        (written("Update", {**OF_MANY, "Parent Relationship": "Member"}), False),
+        # A join on another server.
+        (written("Delete", node("Foreign Scan")), False),
+        (node("CTE Scan", written("Update", read())), False),
+    ],
+)
+def test_values_of_written_rows_are_certain_if_one_row_at_most_provides_each(
+    root: dict[str, Any], *, is_certain: bool
+) -> None:
+    assert writes(root)
+    assert rows("UPDATE t SET n = u.a FROM u WHERE id = u.b", root).has_one_source_row is is_certain
+
+
+UPSERT = "INSERT INTO t VALUES (1) ON CONFLICT (id) DO UPDATE SET n = f(excluded.n), at = {}"
+
+
+@pytest.mark.parametrize(
+    ("statement", "root", "clocks"),
+    [
+        # EXPLAIN does not print what ON CONFLICT and MERGE assign.
+        (UPSERT.format("now()"), {**written("Insert", node("Result")), "Conflict Resolution": "UPDATE"}, {"now()"}),
+        (
+            UPSERT.format("current_timestamp"),
+            {**written("Insert", node("Result")), "Conflict Resolution": "UPDATE"},
+            {"CURRENT_TIMESTAMP"},
+        ),
+        (UPSERT.format("'now()'"), {**written("Insert", node("Result")), "Conflict Resolution": "UPDATE"}, set()),
+        ("MERGE INTO t USING u ON true WHEN MATCHED AND t.at < now() THEN DELETE", written("Merge", read()), {"now()"}),
+        # A default of a table that was created on 9.6 or older.
+        ("INSERT INTO t", written("Insert", node("Result", Output=["('now'::text)::date"])), {"'now'"}),
+    ],
+)
+def test_clocks_that_a_plan_does_not_show_are_found(statement: str, root: dict[str, Any], clocks: set[str]) -> None:
+    found = rows(statement, root).uncertainties((), 0)
+    assert {one.name for one in found if one.kind is UncertaintyKind.CLOCK} == clocks
+
+
+def test_functions_in_hidden_actions_are_found() -> None:
+    root = {**written("Insert", node("Result")), "Conflict Resolution": "UPDATE"}
+    assert ("", "f") in rows(UPSERT.format("1"), root).functions
+    assert not rows("INSERT INTO t SELECT f(1)", written("Insert", node("Result"))).functions
+
+
+@pytest.mark.parametrize(
+    ("output", "is_uncertain"),
+    [(["n", "t.ctid"], False), (["n", "ctid"], False), (["(xmin)::text"], True), (["(t.ctid)::text"], True)],
+)
+def test_written_system_columns_belong_to_the_server(output: list[str], *, is_uncertain: bool) -> None:
+    found = rows("UPDATE t SET n = 1", written("Update", read(Output=output))).uncertainties((), 0)
+    assert bool(found) is is_uncertain
+
+
+def test_a_query_does_not_write() -> None:
+    assert not writes(OF_MANY)
+    assert not rows("SELECT 1", OF_MANY).has_one_source_row

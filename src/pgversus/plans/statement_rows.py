@@ -1,7 +1,8 @@
-"""Whether the rows of a statement can be compared in order, as a multiset, or not at all: read from its plan.
+"""How the rows that a statement returns or writes can be compared: in order, as a multiset, by number, or not at all.
 
-An order counts as total only if the statement has an ORDER BY and the plan proves that its keys identify a row. The
-order of an index scan alone proves nothing: the same statement may get another plan on another server.
+All of this is read from its plan. An order counts as total only if the statement has an ORDER BY and the plan proves
+that its keys identify a row. The order of an index scan alone proves nothing: the same statement may get another plan
+on another server.
 """
 
 import re
@@ -45,6 +46,8 @@ _SUM = re.compile(r"sum|avg|stddev(?:_pop|_samp)?|variance|var_pop|var_samp|corr
 _CATALOGS = ("pg_catalog", "information_schema")
 _OF_SERVER = re.compile(r"pg_(?!typeof$)|version$|txid_|inet_server_")
 """Functions of a server's state, statistics and files."""
+_MOMENT = re.compile(r"'(?:now|today|tomorrow|yesterday)'")
+_ROW_IDENTITY = re.compile(r"(?:.*\.)?(?:ctid|tableoid)")
 _SYSTEM_COLUMN = re.compile(r"(?<![\w$\"])(?:ctid|xmin|xmax|cmin|cmax|tableoid)(?![\w$\"(])")
 
 _KEEP_ROWS = (
@@ -61,6 +64,8 @@ _KEEP_ROWS = (
     "WindowAgg",
 )
 """Nodes that return rows of the nodes below them, each at most once."""
+_MODIFY_TABLE = "ModifyTable"
+_MAY_JOIN = ("Foreign Scan", "Custom Scan")
 _JOINS = ("Nested Loop", "Hash Join", "Merge Join")
 _TABLE_SCANS = (
     "Seq Scan",
@@ -78,20 +83,20 @@ _SIDES = ("Outer", "Inner")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReturnedRows:
-    """The rows of one query on one server, before it runs."""
+class StatementRows:
+    """The rows of one statement on one server, before it runs."""
 
     statement: str
     columns: Sequence[str]
-    """The names of the returned columns, in order."""
+    """The names of the returned columns, in order; empty if unknown."""
     root: Raw
     """The plan, with VERBOSE."""
     unique_keys: Mapping[tuple[str, str], Sequence[tuple[str, ...]]]
     """By schema and table: each set of columns without nulls that identifies a row."""
     index_keys: Mapping[str, tuple[str, ...]]
     """The keys of each ordered index by its name."""
-    returns_floats: bool = False
-    """Whether a returned column is a floating-point number."""
+    has_floats: bool = False
+    """Whether a returned or written column may be a floating-point number."""
 
     @property
     def is_ordered(self) -> bool:
@@ -101,7 +106,7 @@ class ReturnedRows:
     @property
     def functions(self) -> frozenset[FunctionName]:
         """All functions that the plan calls, in views and inlined functions as well."""
-        return functions_in(self.root)
+        return functions_in(self.root) | frozenset(_called(self._hidden_text))
 
     def uncertainties(self, volatile: Collection[FunctionName], rows: int) -> tuple[Uncertainty, ...]:
         """Return why the same data may give different rows; empty if no reason is known.
@@ -122,9 +127,44 @@ class ReturnedRows:
         )
 
     @property
+    def has_one_source_row(self) -> bool:
+        """Whether the plan proves that at most one row provides the values of each row that the statement writes.
+
+        UPDATE ... FROM uses any one of several matching rows, and ON CONFLICT depends on the order of the rows. Those
+        that MERGE writes can be returned only since 17.
+        """
+        operation = self.root.get("Operation")
+        if operation == "Insert":
+            return not self._has_hidden_actions
+        if self.root["Node Type"] != _MODIFY_TABLE or operation not in ("Update", "Delete"):
+            return False
+        if not any(node["Node Type"] in (*_JOINS, *_MAY_JOIN) for node in raw_nodes(self.root)):
+            return True
+        # Up to 13, the node below is a member.
+        sources = [one for one in self.root.get("Plans", ()) if one.get("Parent Relationship") in (*_SIDES, "Member")]
+        table = str(self.root.get("Schema")), str(self.root.get("Relation Name"))
+        alias = _quoted(str(self.root.get("Alias")))
+        keys = [{f"{alias}.{_quoted(column)}" for column in key} for key in self.unique_keys.get(table, ())]
+        return any(bool(sources) and all(self._is_identified(one, key) for one in sources) for key in keys)
+
+    @property
+    def _has_hidden_actions(self) -> bool:
+        """Whether the statement has actions whose expressions EXPLAIN does not print: MERGE, ON CONFLICT."""
+        return any(node.get("Operation") == "Merge" or "Conflict Resolution" in node for node in raw_nodes(self.root))
+
+    @property
+    def _hidden_text(self) -> str:
+        """The text of a statement with such actions, without quoted parts; empty for any other."""
+        return without_literals(self.statement).lower() if self._has_hidden_actions else ""
+
+    @property
     def _clocks(self) -> set[str]:
         keywords = {name for text in _expressions(self.root) for name in _CLOCK.findall(text)}
-        return keywords | {f"{name}()" for schema, name in self.functions if not schema and name in _CLOCK_FUNCTIONS}
+        keywords |= set(_CLOCK.findall(self._hidden_text.upper()))
+        # Defaults of tables that were created on 9.6 or older.
+        literals = {literal for text in _texts(self.root) for literal in _MOMENT.findall(text)}
+        calls = {f"{name}()" for schema, name in self.functions if not schema and name in _CLOCK_FUNCTIONS}
+        return keywords | literals | calls
 
     @property
     def _of_server(self) -> set[str]:
@@ -134,7 +174,8 @@ class ReturnedRows:
         catalogs = {name for schema, name in read if schema in _CATALOGS}
         called = {name for _, name in self.functions} | {str(one.get("Function Name", "")) for one in nodes}
         functions = {f"{name}()" for name in called if _OF_SERVER.match(name)}
-        columns = {name for text in self._outputs for name in _SYSTEM_COLUMN.findall(_STRING.sub("", text))}
+        outputs = [*self._outputs, *self._written_outputs]
+        columns = {name for text in outputs for name in _SYSTEM_COLUMN.findall(_STRING.sub("", text))}
         return catalogs | functions | columns
 
     def _samples(self) -> Iterator[Uncertainty]:
@@ -191,7 +232,7 @@ class ReturnedRows:
 
     def _sums_of_floats(self) -> Iterator[Uncertainty]:
         """Yield the aggregates that may add up floating-point numbers."""
-        names = sorted(name for _, name in self.functions if _SUM.fullmatch(name)) if self.returns_floats else []
+        names = sorted(name for _, name in self.functions if _SUM.fullmatch(name)) if self.has_floats else []
         yield from (Uncertainty(kind=UncertaintyKind.FLOAT, name=f"{name}()") for name in names)
 
     def _returned_all(self, limit: str | None, rows: int) -> bool:
@@ -256,6 +297,13 @@ class ReturnedRows:
         """The expressions of the returned columns, followed by others that the plan needs."""
         return self._spelled(self.root, "Output")
 
+    @property
+    def _written_outputs(self) -> Iterator[str]:
+        """Yield the expressions of written columns, without the columns by which rows are found."""
+        if self.root["Node Type"] == _MODIFY_TABLE:
+            for one in self.root.get("Plans", ()):
+                yield from (text for text in one.get("Output", ()) if not _ROW_IDENTITY.fullmatch(text))
+
     def _spelled(self, node: Raw, name: str) -> list[str]:
         """Return expressions of a node without directions, and without the alias if the plan has a single one.
 
@@ -311,10 +359,20 @@ class ReturnedRows:
         return kind in _JOINS and all(self._is_identified(one, keys) for one in _multiplying(node))
 
 
+def writes(root: Raw) -> bool:
+    """Return whether the statement with this plan writes rows."""
+    return any(node["Node Type"] == _MODIFY_TABLE for node in raw_nodes(root))
+
+
 def functions_in(root: Raw) -> frozenset[FunctionName]:
     """Return all functions that a plan with VERBOSE calls."""
-    calls = (call for text in _expressions(root) for call in _CALL.findall(text))
-    return frozenset((_unquoted(schema), _unquoted(name)) for schema, name in calls)
+    return frozenset(call for text in _expressions(root) for call in _called(text))
+
+
+def _called(text: str) -> Iterator[FunctionName]:
+    """Yield the functions that an expression calls."""
+    for schema, name in _CALL.findall(text):
+        yield _unquoted(schema), _unquoted(name)
 
 
 def _plain_name(item: str) -> str | None:
@@ -358,10 +416,14 @@ def _chain(node: Raw, kinds: Collection[str]) -> Iterator[Raw]:
 
 def _expressions(root: Raw) -> Iterator[str]:
     """Yield all texts of a plan, with `?` for each string in them."""
+    return (_STRING.sub("?", text) for text in _texts(root))
+
+
+def _texts(root: Raw) -> Iterator[str]:
     for node in raw_nodes(root):
         for value in node.values():
             texts = [value] if isinstance(value, str) else value if isinstance(value, list) else ()
-            yield from (_STRING.sub("?", text) for text in texts if isinstance(text, str))
+            yield from (text for text in texts if isinstance(text, str))
 
 
 def _columns(expressions: Collection[str]) -> Iterator[tuple[str, str]]:
@@ -369,6 +431,10 @@ def _columns(expressions: Collection[str]) -> Iterator[tuple[str, str]]:
     for match in map(_COLUMN.fullmatch, expressions):
         if match is not None:
             yield _unquoted(match[1] or ""), _unquoted(match[2])
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _unquoted(name: str) -> str:
