@@ -44,6 +44,8 @@ def server() -> Iterator[Server]:
             connection.execute("CREATE DATABASE app")
         with psycopg.connect(server.target.conninfo, dbname="app", autocommit=True) as connection:
             connection.execute(SCHEMA)
+            connection.execute("ALTER DATABASE app SET work_mem TO '7MB'")
+            connection.execute('ALTER DATABASE app SET search_path TO public, "My Schema"')
         yield server
 
 
@@ -76,6 +78,18 @@ def test_a_dump_of_every_format_is_restored(form: DumpFormat, server: Server, cl
         path.chmod(0o755)
         found = restored(path, server, client, f"from_{form.value}")
     assert found == ([], [(1, 1000)])
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o600])
+def test_the_settings_of_the_dumped_database_are_restored(
+    mode: int, server: Server, client: Client, tmp_path: Path
+) -> None:
+    path = dumped(DumpFormat.CUSTOM, server, client, tmp_path)
+    path.chmod(mode)
+    restored(path, server, client, f"with_settings_{mode}")
+    with psycopg.connect(server.target.conninfo, dbname=f"with_settings_{mode}") as connection:
+        shown = [connection.execute(f"SHOW {name}").fetchone() for name in ("work_mem", "search_path")]
+    assert shown == [("7MB",), ('public, "My Schema"',)]
 
 
 @pytest.mark.parametrize("form", [DumpFormat.CUSTOM, DumpFormat.PLAIN])

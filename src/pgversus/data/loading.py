@@ -129,9 +129,6 @@ class Loading:
         if data.full_statistics:
             with connect(target) as connection:
                 catalog.analyze_fully(connection)
-        if data.statistics is not Statistics.ALL:
-            with connect(target) as connection:
-                catalog.remove_statistics(connection, only_extended=data.statistics is Statistics.KEPT)
         return not_restored
 
     def _dump_of(self, source: Dump) -> Dump:
@@ -142,23 +139,27 @@ class Loading:
             self._dumps[source] = dump_of(source, self._builds, self.client, self.directory)
         return self._dumps[source]
 
-    def prepare(self, loaded: LoadedCluster, home: Path, arm: Arm, settings: Mapping[str, str]) -> LoadedCluster:
-        """Prepare a copy of loaded data for an operation; DatasetError if that fails.
+    def derive(self, loaded: LoadedCluster, home: Path, arm: Arm, settings: Mapping[str, str]) -> LoadedCluster:
+        """Prepare a copy of loaded data for an operation, or remove its statistics; DatasetError if that fails.
 
-        The tables are not read here, since a sequential scan would prune dead rows. The fingerprint is read from
-        another copy, which is then removed.
+        The tables are not read here, since a sequential scan would prune dead rows. The fingerprint of prepared data is
+        read from another copy, which is then removed.
         """
+        data = arm.dataset
         cluster = copy_cluster(loaded.cluster, make_home(home))
         with self._running(cluster, arm, settings) as server:
             variables = self._variables_of(arm)
             # Programs that a file starts have the same environment as those of an operation, with PGDATA.
             environment = program_environment(self.client, server.target, cluster.data_directory)
-            for file in arm.dataset.prepare:
+            for file in data.prepare:
                 self._run_file("prepare", file, server.target, environment, arm, variables)
             # Not VACUUM: the prepared state remains, including everything that VACUUM would clean up.
             with connect(server.target) as connection:
+                if data.statistics is not Statistics.ALL:
+                    catalog.remove_statistics(connection, only_extended=data.statistics is Statistics.KEPT)
                 catalog.checkpoint(connection)
-        return replace(loaded, cluster=cluster, fingerprint=self._look_at_copy(cluster, home, arm, settings))
+        fingerprint = self._look_at_copy(cluster, home, arm, settings) if data.prepare else loaded.fingerprint
+        return replace(loaded, cluster=cluster, fingerprint=fingerprint)
 
     def _look_at_copy(self, cluster: Cluster, home: Path, arm: Arm, settings: Mapping[str, str]) -> Fingerprint:
         copy = copy_cluster(cluster, home / "look")

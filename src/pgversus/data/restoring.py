@@ -12,6 +12,8 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import IO
 
+import psycopg
+
 from pgversus.data.dumps import check_dump_unchanged
 from pgversus.errors import DatasetError
 from pgversus.host.commands import Finished, may_read, run
@@ -25,11 +27,13 @@ _LEFT_OUT = (
     *("--no-owner", "--no-privileges", "--no-tablespaces"),
     *("--no-publications", "--no-subscriptions", "--no-security-labels"),
 )
-_NAME = r'("(?:[^"]|"")+"|\w+)'
+_ANY_NAME = r'(?:"(?:[^"]|"")+"|\w+)'
+_NAME = rf"({_ANY_NAME})"
 _ROLES = (
     re.compile(rf"^(?:ALTER .* OWNER TO|(?:ALTER DEFAULT PRIVILEGES .*)?(?:GRANT .* TO|REVOKE .* FROM)) {_NAME}"),
     re.compile(rf"^ALTER DEFAULT PRIVILEGES FOR ROLE {_NAME}"),
 )
+_DATABASE_SETTING = re.compile(rf"^ALTER DATABASE {_ANY_NAME} SET (.*);$", re.MULTILINE)
 _CONNECT = re.compile(r"^\\c(?:onnect)?\b")
 _ENTRY = re.compile(r"^pg_restore: from TOC entry \d+; \d+ \d+ (.+?) (?:\(no owner\)|\S+)$")
 # The last word is the owner.
@@ -68,9 +72,33 @@ def restore(dump: Dump, target: Target, client: Client, label: str) -> tuple[Res
             ends_with_us=True,
             is_abridged=True,
         )
-    problems = tuple(_problems(finished.stderr))[:_MOST_REPORTED]
+    problems = list(_problems(finished.stderr))
     if not _is_complete(dump, finished):
         raise _failed(dump, label, finished, client)
+    if dump.format is not DumpFormat.PLAIN:
+        problems += _restore_settings(place, target, client, is_stream=not is_readable)
+    return tuple(problems[:_MOST_REPORTED])
+
+
+def _restore_settings(place: Path, target: Target, client: Client, *, is_stream: bool) -> list[RestoreProblem]:
+    """Apply the settings of the dumped database, such as its search_path; return those that the server rejected.
+
+    pg_restore restores them only into a database of the same name, which it creates.
+    """
+    source: AbstractContextManager[int | IO[bytes]] = place.open("rb") if is_stream else nullcontext(subprocess.DEVNULL)
+    command = [str(client.pg_restore), "--create", "--schema-only", "--section=pre-data", "-f", "-"]
+    with source as stdin:
+        finished = run(
+            [*command, *([] if is_stream else [str(place)])], stdin=stdin, user=client.user, ends_with_us=True
+        )
+    problems = []
+    with connect(target) as connection:
+        for setting in _DATABASE_SETTING.findall(finished.stdout):
+            try:
+                catalog.set_for_database(connection, setting)
+            except psycopg.Error as error:
+                message = str(error).strip().partition("\n")[0]
+                problems.append(_problem("settings of the database", message))
     return problems
 
 

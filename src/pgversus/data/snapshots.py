@@ -1,7 +1,8 @@
 """Snapshots: data loaded once for each server and dataset; every block begins on a copy.
 
 Arms that differ only in settings share a snapshot, so their data, statistics and files are the same bytes. A snapshot
-of an earlier run with equal inputs is taken from the cache; the prepared data of an operation derive from loaded data.
+of an earlier run with equal inputs is taken from the cache. Data prepared for an operation, and data without
+statistics, derive from loaded data.
 """
 
 import hashlib
@@ -208,7 +209,7 @@ class Snapshots:
         return made
 
     def _make(self, arm: Arm, build: Build, home: Path, settings: Mapping[str, str]) -> LoadedCluster:
-        if not arm.dataset.prepare:
+        if not arm.dataset.is_derived:
             self._say_what_is_done(arm)
             return self._loading.load(make_cluster(build, home, self._directory.user), arm, settings)
         loaded = self.get(replace(arm, dataset=arm.dataset.loaded), build)
@@ -220,7 +221,7 @@ class Snapshots:
             has_prewarm=loaded.has_prewarm,
             not_restored=loaded.not_restored,
         )
-        return self._loading.prepare(frozen, home, arm, settings)
+        return self._loading.derive(frozen, home, arm, settings)
 
     def _say_what_is_done(self, arm: Arm) -> None:
         is_there = arm.dataset.is_empty or arm.server in self._loaded_before

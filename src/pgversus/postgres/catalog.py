@@ -264,6 +264,12 @@ def create_role(connection: Connection, name: str) -> None:
         connection.execute(sql.SQL("CREATE ROLE {}").format(sql.Identifier(name)))
 
 
+def set_for_database(connection: Connection, setting: str) -> None:
+    """Set a setting for new sessions of this database. setting: as in SQL, `work_mem TO '4MB'`."""
+    database = sql.Identifier(connection.info.dbname).as_string(connection)
+    connection.execute(f"ALTER DATABASE {database} SET {setting}".encode())
+
+
 def create_application_role(connection: Connection) -> None:
     """Create the role that executes the statements of an application, which is not a superuser."""
     connection.execute(sql_text("application_role").replace("{role}", APPLICATION_ROLE))

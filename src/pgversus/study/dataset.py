@@ -88,11 +88,22 @@ class Dataset:
         return bool(self.restore or self.setup_files or self.prepare)
 
     @property
+    def files(self) -> tuple[str, ...]:
+        """The paths of the dump and of the setup files that the data come from."""
+        dump = () if self.restore is None else (self.restore.path,)
+        return (*dump, *(file.path for file in self.setup_files))
+
+    @property
     def rows(self) -> "Dataset":
         """The same dataset with all statistics: it has the same rows."""
         return replace(self, statistics=Statistics.ALL)
 
     @property
     def loaded(self) -> "Dataset":
-        """The same dataset without its preparation."""
-        return replace(self, prepare=(), variables=())
+        """The loaded dataset from which this one derives: without its preparation, and with all statistics."""
+        return replace(self, prepare=(), variables=(), statistics=Statistics.ALL)
+
+    @property
+    def is_derived(self) -> bool:
+        """Whether it is made on a copy of the loaded dataset."""
+        return bool(self.prepare) or self.statistics is not Statistics.ALL

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from pgversus.study.comparison import CacheState, Comparison
-from pgversus.study.dataset import Dataset
+from pgversus.study.dataset import Dataset, Statistics
 from pgversus.study.design import Design
 from pgversus.study.servers import RunningServer, ServerName
 from pgversus.study.settings import Setting, shaping_settings
@@ -35,14 +35,14 @@ SnapshotName = tuple[ServerName, Dataset, tuple[Setting, ...]]
 
 
 def snapshots_of(contexts: Sequence[Context]) -> list[SnapshotName]:
-    """Return everything to load, without duplicates; prepared data is listed next to the loaded data it starts from."""
+    """Return everything to load, without duplicates; derived data are next to the loaded data that they start from."""
     arms = [arm for context in contexts for arm in context.comparison.arms]
     return list(
         dict.fromkeys(
             (arm.server, dataset, shaping_settings(arm.settings, runs_files=dataset.runs_files))
             for arm in arms
             if not isinstance(arm.server, RunningServer)
-            for dataset in ((arm.dataset.loaded, arm.dataset) if arm.dataset.prepare else (arm.dataset,))
+            for dataset in ((arm.dataset.loaded, arm.dataset) if arm.dataset.is_derived else (arm.dataset,))
         )
     )
 
@@ -184,6 +184,9 @@ def needs_of(study: Study) -> Needs:
 
 
 def _load_s(dataset: Dataset) -> float:
+    if dataset.statistics is not Statistics.ALL:
+        # Removed on a copy.
+        return _START_S
     restored_s = _restored_bytes(dataset) / _RESTORED_BYTES_PER_S
     return _LOAD_S + _LOAD_S_PER_SCALE * (dataset.pgbench_scale or 0) + restored_s
 

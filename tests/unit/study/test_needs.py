@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from pgversus.study.comparison import CacheState
-from pgversus.study.dataset import Dataset, SetupFile
+from pgversus.study.dataset import Dataset, SetupFile, Statistics
 from pgversus.study.design import FIRST_LOOK, Design
 from pgversus.study.needs import KEPT_COPIES_BYTES, disk_bytes, needs_of
 from pgversus.study.servers import RunningServer
@@ -44,6 +44,20 @@ def test_larger_data_needs_more_disk_space_and_time() -> None:
     # 15 MB per unit of scale, for two snapshots and two copies.
     assert big.disk_bytes - small.disk_bytes > 4 * 499 * 15e6
     assert big.preparation_s > small.preparation_s
+
+
+def test_data_without_statistics_derive_from_loaded_data() -> None:
+    whole = study(1, scale=100)
+    comparison_of_versions = whole.contexts[0].comparison
+    _, target = comparison_of_versions.arms
+    without = replace(target, index=2, dataset=replace(target.dataset, statistics=Statistics.NONE))
+    context = replace(
+        whole.contexts[0], comparison=replace(comparison_of_versions, arms=(*comparison_of_versions.arms, without))
+    )
+    needs = needs_of(replace(whole, contexts=(context,)))
+    assert needs.snapshots == 3
+    # Loading at scale 100 takes 20 s.
+    assert needs.preparation_s - needs_of(whole).preparation_s < 5
 
 
 def test_the_budget_is_the_maximum_unless_blocks_are_fixed() -> None:
