@@ -257,12 +257,13 @@ def _allowed_s(study: Study, wanted: Sequence[_Wanted]) -> float:
 
 
 def _blocks(one: _Wanted, room_s: float) -> int | None:
-    """Return the number of blocks: as many as the comparison had, within useful limits and the time left.
+    """Return the number of blocks: as many as decided the verdict, within useful limits and the time left.
 
     None if that is too few for a result.
     """
     rule = one.answer.comparison.design.stopping_rule
-    most = min(MOST_BLOCKS, rule.last_look if rule.looks_once else max(FIRST_LOOK, len(one.answer.blocks)))
+    blocks = sum(block.has(BASELINE, one.contender) for block in one.answer.blocks)
+    most = min(MOST_BLOCKS, rule.last_look if rule.looks_once else max(FIRST_LOOK, blocks))
     least = most if rule.looks_once else FIRST_LOOK
     fitting = math.floor(room_s / one.seconds_per_block)
     return min(most, fitting) if fitting >= least else None

@@ -204,22 +204,31 @@ def open_study_host(
         for line in changes_of_host(before, host):
             progress.say(line)
     check_external_servers(study, options.client)
+    is_busy = _say_if_busy(other_load.share_since(), progress)
+    other_load = OtherLoad.now()
     with open_resources(study, options.user, progress, before) as resources:
         study, snapshots = with_chosen_values(resources, options.client, progress, is_new=before is None)
-        _say_if_busy(other_load.share_since(), progress)
+        if not is_busy:
+            # Another program may have begun to work while servers were downloaded or built.
+            _say_if_busy(other_load.share_since(), progress)
         facts: dict[str, Any] = {"host": host, "client": client, "builds": build_facts(resources.builds)}
         if options.load_hosts is not None:
             facts["load_hosts"] = list(options.load_hosts.names)
         yield StudyHost(study, resources, snapshots, facts, options, progress)
 
 
-def _say_if_busy(others_share: float, progress: Progress) -> None:
-    """Warn before anything is measured if other programs keep the host busy; the user decides whether to continue."""
-    if others_share > _BUSY:
+def _say_if_busy(others_share: float, progress: Progress) -> bool:
+    """Warn before anything is measured if other programs keep the host busy; the user decides whether to continue.
+
+    Returns whether they do.
+    """
+    is_busy = others_share > _BUSY
+    if is_busy:
         progress.say(
             f"warning: this host is busy: other programs or guests use {percent(others_share)} of its CPU time. "
             "Verdicts may take much longer or remain undecided. Press Ctrl-C to end the run"
         )
+    return is_busy
 
 
 def check_external_servers(study: Study, client: Client) -> None:

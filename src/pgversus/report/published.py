@@ -10,8 +10,9 @@ A published ratio has no interval, so it is compared with the measured interval:
                                                                        within the margin, otherwise disagrees
 
 All of this applies only if the published conditions equal the measured ones; otherwise the agreement is "cannot tell".
-The scale, the load (clients) and both versions must be published and equal, and so must be every factor of the study
-and every condition that the figures state. A confounded figure is marked next to the agreement in any case.
+The data (scale, setup files), the load (clients) and both versions must be published and equal, and so must be every
+factor of the study and every condition that the figures state. A confounded figure is marked next to the agreement in
+any case.
 """
 
 import math
@@ -258,6 +259,8 @@ def _required(one: Answer, published: Mapping[str, str]) -> Iterator[str]:
     """Yield the conditions that must be published: the size of the data, the load, and other factors of the study."""
     if one.comparison.dataset.pgbench_scale is not None:
         yield "scale"
+    if one.comparison.dataset.files:
+        yield "data"
     if not one.comparison.workload.runs_once and "load" not in published:
         yield "clients"
     yield from (name for name, _level in one.context.levels if name not in _STATED_OTHERWISE)
@@ -269,7 +272,8 @@ def _measured_conditions(one: Answer) -> dict[str, str]:
     Settings are those of the baseline, which all arms share unless they are compared.
     """
     comparison = one.comparison
-    scale = comparison.dataset.pgbench_scale
+    scale, files = comparison.dataset.pgbench_scale, comparison.dataset.files
+    data = ", ".join(PurePath(file).name for file in files)
     return {
         **{setting.name: setting.value for setting in comparison.baseline.settings},
         **dict(comparison.dataset.variables),
@@ -279,5 +283,6 @@ def _measured_conditions(one: Answer) -> dict[str, str]:
         "threads": str(comparison.workload.threads),
         "cache": comparison.cache.value,
         **({"scale": str(scale)} if scale is not None else {}),
+        **({"data": data} if data else {}),
         **dict(one.context.levels),
     }

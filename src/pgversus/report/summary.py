@@ -28,7 +28,7 @@ from pgversus.report.values import (
     uses_factors,
     value_text,
 )
-from pgversus.report.verdicts import MARKS, verdict_word
+from pgversus.report.verdicts import MARKS, verdict_in_table
 from pgversus.report.why import study_why, why_of
 from pgversus.report.windows import windows_text
 from pgversus.stats.analysis import Estimate
@@ -155,12 +155,7 @@ def _verdict_cells(answer: Answer, arm: int) -> list[RenderableType]:
     result = answer.analysis.result_of(arm)
     shown = change_texts(result.ratios.get(answer.analysis.metric), as_factors=uses_factors([answer]))
     change = shown.value and (MARKS.get(result.verdict) or shown.value)
-    verdict = verdict_word(result.verdict)
-    if result.blocks < len(answer.blocks):
-        # The value of the baseline is over all its blocks, so the ratio is not the quotient of the two values shown.
-        blocks, every = result.blocks, len(answer.blocks)
-        verdict = _("{verdict} ({blocks} of {every} blocks)", verdict=verdict, blocks=blocks, every=every)
-    return [change, shown.interval, Text(verdict, style=STYLES[result.verdict])]
+    return [change, shown.interval, Text(verdict_in_table(answer, result), style=STYLES[result.verdict])]
 
 
 def _times(answer: Answer) -> Table | None:

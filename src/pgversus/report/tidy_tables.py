@@ -24,7 +24,7 @@ from pgversus.records.trials import Block, Trial
 from pgversus.report.verdicts import verdict_on
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.counters import CounterTable, comparable_counters
-from pgversus.study.metrics import Metric
+from pgversus.study.metrics import Metric, transactions_for_quantile
 
 Cell = type[str] | type[int] | type[float]
 """Type of a column, whether or not any row has a value."""
@@ -184,8 +184,13 @@ def _arm(one: Answer, index: int) -> tuple[str, str]:
 
 
 def _numbers(trial: Trial, steps: tuple[str, ...]) -> list[Any]:
-    metrics = (trial.value(metric) for metric in Metric)
+    metrics = (trial.value(metric) if _has_enough(trial, metric) else None for metric in Metric)
     return [trial.transactions, trial.seconds, trial.failed, *metrics, *(trial.steps.get(step) for step in steps)]
+
+
+def _has_enough(trial: Trial, metric: Metric) -> bool:
+    """Return whether a trial has enough transactions for a metric that is a percentile."""
+    return metric.quantile is None or trial.transactions >= transactions_for_quantile(metric.quantile)
 
 
 _ENDING = "\r\n"

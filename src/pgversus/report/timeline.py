@@ -9,7 +9,7 @@ from pgversus.report.answer_table import AnswerTable
 from pgversus.report.plans import statement_text
 from pgversus.report.sentences import interval_heading, metric_text
 from pgversus.report.values import change_texts, mean_text, uses_factors
-from pgversus.report.verdicts import verdict_word
+from pgversus.report.verdicts import verdict_in_table
 from pgversus.study.comparison import BASELINE
 from pgversus.text.translation import _
 
@@ -49,7 +49,7 @@ def _verdict_cells(answer: Answer, arm: int) -> tuple[str, str, str]:
         return "", "", ""
     result = answer.analysis.result_of(arm)
     shown = change_texts(result.ratios.get(answer.analysis.metric), as_factors=uses_factors([answer]))
-    return shown.value, shown.interval, verdict_word(result.verdict)
+    return shown.value, shown.interval, verdict_in_table(answer, result)
 
 
 def _notes(labels: Sequence[str], steps: Sequence[Sequence[PlanStep]]) -> Iterator[str]:

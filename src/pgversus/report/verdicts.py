@@ -23,6 +23,17 @@ def verdict_word(verdict: Verdict) -> str:
     return _(_WORDS[verdict])
 
 
+def verdict_in_table(one: Answer, result: ContenderResult) -> str:
+    """Return a verdict for a row with the values of both arms, marked if the ratio is not the quotient of these.
+
+    The value of the baseline is over all its blocks, the ratio over those that hold both arms.
+    """
+    word = verdict_word(result.verdict)
+    if result.blocks in (0, len(one.blocks)):
+        return word
+    return _("{verdict} ({blocks} of {every} blocks)", verdict=word, blocks=result.blocks, every=len(one.blocks))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictOn:
     """The verdict on one contender in one context."""

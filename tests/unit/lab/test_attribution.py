@@ -148,6 +148,21 @@ def test_blocks_take_no_longer_than_those_of_the_comparison(tmp_path: Path, wall
     assert (found.rounds, found.fixed_blocks) == (rounds, 8)
 
 
+def test_there_are_as_many_blocks_as_decided_the_verdict(tmp_path: Path) -> None:
+    """The baseline is measured against itself in eight blocks, the contender in five."""
+    whole = comparison(("16.12", "16.12 (2)", "17.8"), workload=WORKLOAD)
+    requested = study()
+    requested = replace(requested, contexts=(replace(requested.contexts[0], comparison=whole),))
+    blocks = [
+        rate_block(n, 1000.0 + n, 1001.0 + n % 2, 2000.0 if n <= 5 else None)._replace(wall_s=10.0) for n in range(1, 9)
+    ]
+    plans = replace(plans_of(OLD, OLD, NEW), undone_by=((None,), (OFF,)))
+    measured(tmp_path, requested, [1.0], plans, blocks)
+    measuring = Measuring()
+    attribute(requested, tmp_path, measuring, Progress())
+    assert [one.contexts[0].comparison.design.fixed_blocks for one in measuring.requested] == [5]
+
+
 def test_too_little_time_for_enough_blocks_is_reported(tmp_path: Path) -> None:
     requested = replace(study(), budget_s=59.0)
     measured(tmp_path, requested, [2.0], plans_of(OLD, NEW, undone_by=OFF))

@@ -151,6 +151,14 @@ def test_a_percentile_is_drawn_only_with_transactions_beyond_it() -> None:
     assert latency_chart(replace(one, latencies=dict)) is None
 
 
+def test_percentiles_of_the_tables_have_intervals_in_the_table_of_the_chart() -> None:
+    chart = latency_chart(with_latencies(answer(cases.steady(1.1, blocks=8))))
+    assert chart is not None
+    for row in chart.rows:
+        cells = zip(chart.heads, row, strict=True)
+        assert [head for head, cell in cells if "[" in cell] == ["p50", "p95", "p99"]
+
+
 def test_a_heat_map_shows_certain_differences_in_color_and_others_in_gray() -> None:
     parts = [cases.faster(), cases.undecided(), cases.slower_by_half(), cases.equivalent()]
     whole = study_answer(parts)

@@ -19,6 +19,7 @@ from pgversus.report.published import (
     published_ratios,
 )
 from pgversus.stats.analysis import Estimate
+from pgversus.study.dataset import Dataset, setup_file
 from pgversus.study.metrics import Metric
 from pgversus.study.settings import Setting
 from pgversus.study.workload import PgbenchWorkload
@@ -119,6 +120,16 @@ def test_a_different_or_unknown_condition_is_named_and_decides_nothing(condition
 )
 def test_a_condition_that_is_met_or_not_required_changes_nothing(conditions: dict[str, str]) -> None:
     assert compared(CASES["faster"](), 100, 110, **conditions).agreement is AGREES
+
+
+def test_data_from_files_must_be_the_published_data() -> None:
+    one = CASES["faster"]()
+    data = Dataset(setup_files=(setup_file("/made/up/rows.sql", b"SELECT 1"),))
+    arms = tuple(replace(arm, dataset=data) for arm in one.comparison.arms)
+    one = replace(one, comparison=replace(one.comparison, arms=arms))
+    assert agreement_text(compared(one, 100, 110, scale="")) == "cannot tell: data rows.sql here, not published"
+    assert compared(one, 100, 110, scale="", data="rows.sql").agreement is AGREES
+    assert compared(one, 100, 110, scale="", data="other.sql").agreement is OPEN
 
 
 def test_settings_of_the_arms_are_conditions() -> None:

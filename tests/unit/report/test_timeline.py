@@ -16,7 +16,7 @@ from pgversus.report.summary import print_summary
 from pgversus.report.terminal import print_study_answer
 from pgversus.report.timeline import timeline_table
 from pgversus.study.study import StudyKind
-from tests.builders import answer, comparison, rate_blocks, study_answer
+from tests.builders import answer, comparison, rate_block, rate_blocks, study_answer
 from tests.unit.plans.captures import captured, plans_of
 from tests.unit.plans.raw import scan
 
@@ -45,6 +45,12 @@ def test_each_version_has_a_bar_and_a_verdict_against_the_first() -> None:
     assert verdicts[0] == ""
     assert verdicts[2] == "faster"
     assert table.notes == []
+
+
+def test_a_ratio_from_fewer_blocks_than_the_first_version_is_marked() -> None:
+    blocks = [rate_block(n, 1000.0 + n % 2, 1001.0, 2000.0 if n <= 4 else None) for n in range(1, 7)]
+    *_, verdicts = zip(*timeline_table(answer(blocks, comparison(("15", "16", "17")))).rows, strict=True)
+    assert verdicts[2] == "faster (4 of 6 blocks)"
 
 
 def test_a_version_without_a_plan_is_skipped() -> None:

@@ -3,6 +3,7 @@
 import io
 from collections.abc import Mapping, Sequence
 
+import pytest
 from rich.console import Console
 
 from pgversus.answers.answer import Answer, StudyAnswer
@@ -21,7 +22,7 @@ from pgversus.report.values import (
     uses_factors,
 )
 from pgversus.study.counters import COUNTERS
-from tests.builders import answer, comparison, operation_block, study_answer, vacuum
+from tests.builders import answer, comparison, operation_block, rate_block, study_answer, vacuum
 from tests.unit.report.cases import CASES, steady
 
 Counters = Mapping[str, tuple[float, float]]
@@ -229,6 +230,13 @@ def test_blocks_of_different_sizes_are_shown_in_bytes() -> None:
         "shared buffer hits per transaction",
         "pages read from the operating system per transaction",
     ]
+
+
+@pytest.mark.parametrize(("transactions", "known"), [(9, []), (100, ["p50", "p95"]), (1000, ["p50", "p95", "p99"])])
+def test_a_trial_has_only_percentiles_with_enough_transactions(transactions: int, known: list[str]) -> None:
+    table = trial_table(study_answer([answer([rate_block(1, 100.0, 110.0, transactions=transactions)])]))
+    for row in table.rows:
+        assert [name for name in ("p50", "p95", "p99") if row[table.columns.index(f"latency_{name}_s")]] == known
 
 
 def test_trials_and_the_document_have_bytes_for_blocks_of_different_sizes() -> None:

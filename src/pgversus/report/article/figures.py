@@ -12,7 +12,7 @@ from pgversus.report.markdown import escaped, paragraph, table
 from pgversus.report.published import PublishedRatio, agreement_text, published_ratios
 from pgversus.report.sentences import interval_heading, metric_text
 from pgversus.report.sweeps import Sweep, sweeps
-from pgversus.report.verdicts import verdict_word
+from pgversus.report.verdicts import verdict_in_table
 from pgversus.stats.analysis import ContenderResult, Estimate
 from pgversus.study.comparison import BASELINE
 from pgversus.study.metrics import Metric
@@ -98,7 +98,7 @@ def capped(heads: Sequence[str], rows: Sequence[Sequence[str]], *, names: int) -
 
 
 def _verdict(one: Answer, result: ContenderResult) -> str:
-    word = verdict_word(result.verdict)
+    word = verdict_in_table(one, result)
     return _("{verdict}, CHECK", verdict=word) if one.needs_check(result) else word
 
 

@@ -26,13 +26,14 @@ from pgversus.report.charts.theme import SERIES
 from pgversus.report.sentences import metric_text
 from pgversus.report.sweeps import Line, Point, Sweep, metric_axis
 from pgversus.report.values import value_text
-from pgversus.study.metrics import Metric, percentile_name, transactions_for_quantile
+from pgversus.study.metrics import QUANTILES, Metric, percentile_name, transactions_for_quantile
 from pgversus.text.redaction import visible
 from pgversus.text.translation import _
 from pgversus.text.units import latency
 
 _PERCENTILES_HEIGHT = 240
 _ROOM = 1.15
+_METRICS = {q: metric for metric, q in QUANTILES.items()}
 _QUANTILES = (0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9995, 0.9999, 0.99999)
 _LABELLED = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
 
@@ -54,8 +55,19 @@ def latency_chart(one: Answer) -> Chart | None:
         ),
         specification=_specification_of_percentiles(points, labels),
         heads=(_("arm"), *(percentile_name(q) for q in shown)),
-        rows=tuple((labels[arm], *(latency(row[q]) if q in row else "" for q in shown)) for arm, row in points.items()),
+        rows=tuple(
+            (labels[arm], *(_with_interval(one, arm, q, row[q]) if q in row else "" for q in shown))
+            for arm, row in points.items()
+        ),
     )
+
+
+def _with_interval(one: Answer, arm: int, q: float, seconds: float) -> str:
+    """Return a percentile with its interval, which is known for the percentiles of the tables."""
+    found = one.analysis.arm_values[arm].get(_METRICS[q]) if q in _METRICS else None
+    if found is None or found.low is None or found.high is None:
+        return latency(seconds)
+    return f"{latency(seconds)} [{latency(found.low)}, {latency(found.high)}]"
 
 
 def _percentiles(blocks: Sequence[LatencyHistogram]) -> dict[float, float]:
