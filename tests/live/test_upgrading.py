@@ -14,10 +14,11 @@ from psycopg.conninfo import conninfo_to_dict
 
 from pgversus.host.identity import server_user
 from pgversus.postgres.client import fixed_client
-from pgversus.postgres.parameters import suggested_samples
+from pgversus.postgres.parameters import suggestion
 from pgversus.postgres.server import Server
 from pgversus.postgres.session import connect, uri_target
-from pgversus.statements.statement import ValueClass
+from pgversus.statements.literals import with_casts
+from pgversus.statements.statement import NO_VALUES, ValueClass
 from pgversus.study.targets import CHANGED_DEFAULTS, default_in
 from tests.live.conftest import CommandLine, own_server, results_database
 from tests.recorded_shop import SHOP, shop_statements
@@ -167,16 +168,22 @@ def test_statistics_suggest_values_for_parameters(application: Recorded) -> None
     with connect(uri_target(application.uri, ())) as connection:
         # The counters remain those of the application.
         connection.execute("SET pg_stat_statements.track = none")
-        (one,) = suggested_samples(connection, "SELECT abalance FROM pgbench_accounts WHERE aid = $1 LIMIT $2")
+        (one,) = suggestion(connection, "SELECT abalance FROM pgbench_accounts WHERE aid = $1 LIMIT $2").samples
         assert 1 <= int(one.values[0] or 0) <= 100_000
         assert (one.values[1], one.value_class) == ("10", ValueClass.COMMON)
         update = "UPDATE pgbench_accounts SET bid = $1 WHERE aid BETWEEN $2 AND $3"
-        common, rare = (found.values for found in suggested_samples(connection, update))
+        common, rare = (found.values for found in suggestion(connection, update).samples)
         assert common[0] == rare[0] == "1"
         widths = [int(values[2] or 0) - int(values[1] or 0) for values in (common, rare)]
         assert widths[0] > 10 * widths[1] > 0
-        assert suggested_samples(connection, "SELECT 1 FROM nowhere WHERE a = $1") == []
-        assert suggested_samples(connection, "SELECT aid FROM pgbench_accounts WHERE aid % 7 = $1") == []
+        rejected = suggestion(connection, "SELECT 1 FROM nowhere WHERE a = $1")
+        assert (rejected.samples, rejected.obstacle) == ((), 'relation "nowhere" does not exist')
+        unknown = suggestion(connection, "SELECT aid FROM pgbench_accounts WHERE aid % 7 = $1")
+        assert (unknown.samples, unknown.obstacle) == ((), NO_VALUES)
+        # As pg_stat_statements has it, and as applications ask whether there is a row.
+        text = "SELECT $1 AS one FROM pgbench_accounts WHERE aid = $2 AND now() > now() - interval $3 LIMIT $4"
+        (one,) = suggestion(connection, with_casts(text)).samples
+        assert (one.values[0], *one.values[2:]) == ("x", "1 day", "10")
         # Each of them was planned, none executed.
         assert connection.execute("SELECT count(*) FROM pgbench_accounts WHERE bid = 1").fetchone() == (100_000,)
 
@@ -286,6 +293,10 @@ SELECT run_sql($sql$COPY (SELECT 1) TO PROGRAM 'touch {file}'$sql$);
 -- name: new table
 SELECT make_table();
 
+-- name: without values
+SELECT count(*) FROM kinds.kind AS one
+WHERE kind IN (SELECT two.kind FROM kinds.kind AS two WHERE two.kind = one.kind AND abs(two.kind) = $1);
+
 -- name: harmless
 SELECT count(*) FROM things JOIN kinds.kind USING (kind) WHERE id = 7;
 
@@ -340,6 +351,14 @@ def test_hostile_statements_change_nothing_outside_the_servers(command_line: Com
     assert 'relation "places" does not exist' in str(findings["not restored"])
     for name in ("function of the application", "new table", "harmless", "writing"):
         assert findings[name]["ratio"] is not None, findings[name]
+    # From 17 on, a correlated IN becomes a join.
+    assert {one["name"]: one["has_changed_plan"] for one in upgrade["left_out"]} == {
+        "several 2": None,
+        "several 3": None,
+        "prepared": None,
+        "unknown": None,
+        "without values": True,
+    }
     left_out = {one["name"]: one["obstacle"] for one in upgrade["left_out"]}
     utility = "neither SELECT, INSERT, UPDATE, DELETE nor MERGE"
     assert left_out == {
@@ -347,6 +366,7 @@ def test_hostile_statements_change_nothing_outside_the_servers(command_line: Com
         "several 3": utility,
         "prepared": utility,
         "unknown": "not one statement that the parser knows",
+        "without values": "no values for its parameters",
     }
     report = command_line.run("report", "results").stdout
     assert "left out" in report
@@ -365,6 +385,8 @@ def test_targets_can_be_checked_with_the_statistics_of_upgrade_day(command_line:
     assert ended.code == 0, ended.stderr
     targets = [one["target"] for one in ended.document["upgrades"]]
     assert targets == ["17.8", "17.8 without statistics", "17.8 with kept statistics"]
+    # The data are loaded once on each version.
+    assert "loading 17.8 with" not in ended.stderr
     with results_database(command_line.directory / "r") as database:
         plans = database.execute("SELECT planned FROM plan WHERE context = 1 ORDER BY arm").fetchall()
     database.close()

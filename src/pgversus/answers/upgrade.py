@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
 
@@ -127,6 +127,8 @@ class UpgradeAnswer:
     """The most important first, then by share."""
     load: LoadChange | None
     """None without times in the sources, or without a measured statement."""
+    planned: Mapping[str, ComparedPlans] = field(default_factory=dict)
+    """Generic plans of statements that were not executed because their values are unknown, by name."""
 
     @property
     def planning(self) -> StatementFinding | None:
@@ -189,9 +191,18 @@ def upgrade_answers(answer: StudyAnswer) -> tuple[UpgradeAnswer, ...]:
                 target=target.label,
                 findings=tuple(findings),
                 load=_load_change(findings),
+                planned=_planned(answer, target.label),
             )
         )
     return tuple(found)
+
+
+def _planned(answer: StudyAnswer, target: str) -> dict[str, ComparedPlans]:
+    """Return the generic plans that were captured with the planning of all statements, by name of the statement."""
+    number = next((one.context for one in answer.study.statements if one.is_planning), None)
+    plans = next((one.plans() for one in answer.answers if one.context.number == number), None)
+    compared = () if plans is None else plans.generic_of(target)
+    return {one.statement.script.removesuffix(SCRIPT): one for one in compared}
 
 
 def _side_effects(answer: StudyAnswer, confirmed: Answer, target: Arm) -> tuple[SideEffect, ...] | None:

@@ -143,10 +143,21 @@ def exit_code(answer: "StudyAnswer", fail_on: tuple[str, ...], *, known: "KnownF
         return ExitCode.INTERRUPTED
     if any(verdict in fail_on for verdict in _verdicts(answer, known)):
         return ExitCode.FAIL_ON
-    passes = [answer] if confirmation is None else [answer, confirmation]
-    has_failed = any(one.failed_trials or one.failure for found in passes for one in found.answers)
-    has_failed = has_failed or any(one.failed for found in passes for one in found.unanswered)
-    return ExitCode.FAILED_TRIALS if has_failed else ExitCode.DONE
+    return ExitCode.FAILED_TRIALS if _has_failed(answer, known) else ExitCode.DONE
+
+
+def _has_failed(answer: "StudyAnswer", known: "KnownFindings | None") -> bool:
+    """Return whether a trial failed or, in an upgrade check, a statement whose failure is not known."""
+    from pgversus.answers.upgrade import Finding, upgrade_answers  # noqa: PLC0415 - the same
+    from pgversus.study.study import StudyKind  # noqa: PLC0415 - the same
+
+    if answer.study.kind is StudyKind.UPGRADE_CHECK:
+        findings = ((upgrade.target, one) for upgrade in upgrade_answers(answer) for one in upgrade.findings)
+        failed = ((target, one) for target, one in findings if one.failure or one.finding is Finding.FAILS)
+        return not all(known is not None and known.has(target, one) for target, one in failed)
+    return any(one.failed_trials or one.failure for one in answer.answers) or any(
+        one.failed for one in answer.unanswered
+    )
 
 
 def _verdicts(answer: "StudyAnswer", known: "KnownFindings | None") -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from pgversus.cli.options import OUTPUT, Count, HostlessCommand
-from pgversus.cli.output import write_answer
+from pgversus.cli.output import write_answer, write_error
 from pgversus.errors import StudyError
 from pgversus.host.output_file import check_output
 
@@ -61,11 +61,18 @@ def statements(sources: tuple[str, ...], *, limit: int, as_json: bool, output: s
 
 
 def collected(sources: "Iterable[str]") -> "Sequence[RecordedStatement]":
-    """Return the statements of all sources, the largest first. Errors of `read_sources`."""
-    from pgversus.statements.collection import Collection  # noqa: PLC0415 - not for `--help`
+    """Return the statements of all sources, the largest first. Errors of `read_sources`.
+
+    Sources of which a part was skipped, or in which nothing was found, are reported on standard error.
+    """
+    from pgversus.report.statements import source_lines  # noqa: PLC0415 - not for `--help`
+    from pgversus.statements.collection import Collection  # noqa: PLC0415 - the same
 
     collection = Collection()
-    read_sources(sources, collection)
+    for report in read_sources(sources, collection):
+        if report.skipped or not report.found:
+            for line in source_lines(report):
+                write_error(line)
     return collection.statements
 
 

@@ -206,8 +206,14 @@ def _configuration(path: str | None, given: AbstractSet[str]) -> Configuration:
     """Return the settings of a postgresql.conf; none without one. given: names of settings that take precedence."""
     if path is None:
         return Configuration(settings=(), left_out=())
-    found = read_configuration(read_text(path, "--conf"), path)
+    found = read_configuration(read_text(path, "--conf"), path, lambda included: _has_settings(Path(path), included))
     return replace(found, settings=tuple(one for one in found.settings if one.name not in given))
+
+
+def _has_settings(configuration: Path, included: str) -> bool:
+    """Return whether an included file exists, or a directory with at least one file that PostgreSQL would read."""
+    place = configuration.parent / included
+    return place.is_file() or any(place.glob("*.conf"))
 
 
 def _no_configuration() -> StudyError:

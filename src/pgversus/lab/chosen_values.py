@@ -11,7 +11,7 @@ from pgversus.lab.testbed import PostgresTestbed
 from pgversus.postgres import catalog
 from pgversus.postgres.client import Client
 from pgversus.postgres.explain import functions_that_may_write
-from pgversus.postgres.parameters import can_be_prepared, suggested_samples
+from pgversus.postgres.parameters import can_be_prepared, suggestion
 from pgversus.postgres.session import Connection, connect
 from pgversus.store.reading import StoredStudy
 from pgversus.study.application import (
@@ -64,7 +64,7 @@ def with_chosen_values(
             rejected = {label for label, text in prepared.items() if not can_be_prepared(connection, text)}
             study = with_literals_in(study, rejected)
             if texts:
-                study = with_values(study, {text: suggested_samples(connection, text) for text in texts})
+                study = with_values(study, {text: suggestion(connection, text) for text in texts})
             if is_new:
                 study = with_queries_rolled_back(study, _functions(connection, study))
             return study, snapshots

@@ -35,7 +35,8 @@ class _Undo:
 def executed_on(results: Path, arm: int) -> Sequence[CapturedStatement]:
     """Return the statements that a screening has executed, with their plans on the arm with this index."""
     plans = (one.plans() for one in read_results(results).contexts)
-    return [statement for found in plans if found is not None for statement in found.arms[arm].statements]
+    captured = [statement for found in plans if found is not None for statement in found.arms[arm].statements]
+    return [one for one in captured if not one.statement.is_generic]
 
 
 def measure_side_effects(study: Study, results: Path, measure: Measure, progress: Progress) -> StopReason | None:

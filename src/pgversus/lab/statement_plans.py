@@ -19,7 +19,7 @@ from pgversus.lab.testbed import PostgresTestbed
 from pgversus.postgres import catalog
 from pgversus.postgres.client import Client
 from pgversus.postgres.explain import explain_generic, index_keys, planner_settings, statistics_digests
-from pgversus.postgres.parameters import suggested_samples
+from pgversus.postgres.parameters import suggestion
 from pgversus.postgres.session import connect
 from pgversus.records.plans import Captured, CapturedPlans, CapturedStatement, Statement
 from pgversus.statements.statement import NO_VALUES
@@ -87,8 +87,8 @@ class _StatementPlans:
         if not one.needs_values:
             return [context]
         with connect(self._servers[BASELINE].load_target) as connection:
-            samples = suggested_samples(connection, one.text)
-        return contexts_of_samples(one, context, samples)
+            found = suggestion(connection, one.text)
+        return contexts_of_samples(one, context, found.samples)
 
     def _explained(self, context: Context) -> PlansAnswer:
         try:
@@ -110,7 +110,7 @@ class _StatementPlans:
 
 def _generic_plan(server: ArmServer, one: ApplicationStatement) -> Captured:
     """Return the generic plan of a statement; WorkloadError with the server's message if it is rejected."""
-    statement = Statement(script=f"{one.name}{SCRIPT}", number=1, text=one.text)
+    statement = Statement(script=f"{one.name}{SCRIPT}", number=1, text=one.text, template=one.text)
     with connect(server.load_target, as_the_load=True) as connection:
         try:
             explained = explain_generic(connection, one.text)

@@ -10,7 +10,7 @@ from psycopg import sql
 from pgversus.errors import ServerError
 from pgversus.postgres.catalog import sql_text
 from pgversus.postgres.session import Connection
-from pgversus.statements.statement import Sample
+from pgversus.statements.statement import Sample, Suggestion
 from pgversus.statements.value_choice import Column, ColumnValues, assigned, chosen_samples, uses_in_plan
 from pgversus.text.redaction import code_without_secrets
 
@@ -21,22 +21,22 @@ _EXPLAIN = "EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON) "
 _TYPES = "SELECT parameter_types::text[] FROM pg_prepared_statements WHERE name = %s"
 
 
-def suggested_samples(connection: Connection, text: str) -> list[Sample]:
+def suggestion(connection: Connection, text: str) -> Suggestion:
     """Return samples of a statement with common and with rare values of the columns that use its parameters.
 
-    Empty if the server rejects the statement, or if the column of a parameter or its statistics are unknown. Values
-    with which it fails are left out. Each sample is executed for a short time, and undone. text: one statement,
-    according to the parser. ServerError if the server is lost.
+    None are suggested if the server rejects the statement, or if the column of a parameter or its statistics are
+    unknown. Values with which it fails are left out. Each sample is executed for a short time, and undone. text: one
+    statement, according to the parser. ServerError if the server is lost.
     """
 
-    def ask() -> list[Sample]:
+    def ask() -> Suggestion:
         connection.execute("SET LOCAL plan_cache_mode = force_generic_plan")
         # The conditions of partitions that are pruned for NULL would be missing.
         connection.execute("SET LOCAL enable_partition_pruning = off")
         _prepare(connection, text)
-        return _suggested(connection, text)
+        return Suggestion(samples=tuple(_suggested(connection, text)))
 
-    return _asked(connection, text, ask) or []
+    return _asked(connection, text, ask, lambda message: Suggestion(rejection=message))
 
 
 def can_be_prepared(connection: Connection, text: str) -> bool:
@@ -49,15 +49,15 @@ def can_be_prepared(connection: Connection, text: str) -> bool:
         _prepare(connection, text)
         return True
 
-    return _asked(connection, text, ask) or False
+    return _asked(connection, text, ask, lambda _message: False)
 
 
 def _prepare(connection: Connection, text: str) -> None:
     connection.execute(f"PREPARE {_NAME} AS {text}".encode())
 
 
-def _asked(connection: Connection, text: str, ask: Callable[[], T]) -> T | None:
-    """Return the answer of `ask` in a transaction that is rolled back; None if the server rejects a statement."""
+def _asked(connection: Connection, text: str, ask: Callable[[], T], reject: Callable[[str], T]) -> T:
+    """Return the answer of `ask` in a transaction that is rolled back, or of `reject` to the server's message."""
     try:
         # A prepared statement outlives the transaction in which it has failed.
         connection.execute("DEALLOCATE ALL")
@@ -73,7 +73,7 @@ def _asked(connection: Connection, text: str, ask: Callable[[], T]) -> T | None:
                 expected="a server that plans the statement or rejects it",
                 to_do="read the server's log, and remove this statement from the sources",
             ) from error
-        return None
+        return reject(error.diag.message_primary or str(error).strip().partition("\n")[0])
 
 
 def _suggested(connection: Connection, text: str) -> list[Sample]:

@@ -18,7 +18,7 @@ from pgversus.report.plans import plans_document
 from pgversus.report.published import PublishedRatio, published_ratios
 from pgversus.report.sentences import answer_sentences, unanswered_text
 from pgversus.report.study_answer import study_sentences
-from pgversus.report.upgrade import upgrade_document
+from pgversus.report.upgrade_document import upgrade_document
 from pgversus.report.values import dropped_trials
 from pgversus.report.verdicts import VerdictOn, verdict_on
 from pgversus.report.why import attribution_failure

@@ -23,7 +23,7 @@ def statements_text(statements: Sequence[RecordedStatement], reports: Sequence[S
     statements: largest total time first. limit: maximum number of rows.
     """
     total_s = sum(one.seconds for one in statements)
-    lines = [line for report in reports for line in _source(report)]
+    lines = [line for report in reports for line in source_lines(report)]
     lines += ["", _summary(statements, total_s)]
     if statements:
         rows = [_row(one, total_s) for one in statements[:limit]]
@@ -55,7 +55,8 @@ def statements_document(statements: Sequence[RecordedStatement], reports: Sequen
     }
 
 
-def _source(report: SourceReport) -> list[str]:
+def source_lines(report: SourceReport) -> list[str]:
+    """Return what was found in a source, and what was skipped and why."""
     lines = [f"{visible(report.where)}: {report.form}, {whole(report.found)} found"]
     return lines + [f"  skipped {whole(number)}: {reason}" for reason, number in report.skipped.most_common()]
 

@@ -3,9 +3,7 @@
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from itertools import islice
-from typing import Any
 
 from pgversus.answers.answer import StudyAnswer
 from pgversus.answers.plans import ComparedPlans
@@ -27,7 +25,7 @@ from pgversus.report.why import why_of
 from pgversus.stats.confidence import ratio_bounds
 from pgversus.study.study import ApplicationStatement
 from pgversus.text.redaction import visible
-from pgversus.text.translation import N_, Language, _, listed, ngettext, together, translate_stored, use_language
+from pgversus.text.translation import N_, _, listed, ngettext, together, translate_stored
 from pgversus.text.units import RatioTexts, change, percent, ratio_texts, shows_factors
 
 _FINDINGS = {
@@ -75,29 +73,58 @@ def finding_tables(answer: StudyAnswer, most: int) -> list[AnswerTable]:
         )
         for one in upgrade_answers(answer)
     ]
-    return [*tables, *_table_of_left_out(answer.study.statements, most)]
+    return [*tables, *_table_of_left_out(answer, most)]
 
 
-def _table_of_left_out(statements: Sequence[ApplicationStatement], most: int) -> Iterator[AnswerTable]:
+def _table_of_left_out(answer: StudyAnswer, most: int) -> Iterator[AnswerTable]:
     """Yield a table of the statements that were not tried, the largest first; nothing without any."""
+    statements, upgrades = answer.study.statements, upgrade_answers(answer)
     total_s = math.fsum(one.seconds for one in statements)
     left_out = sorted((one for one in statements if one.context is None), key=lambda one: -one.seconds)
     if left_out:
         yield AnswerTable(
             title=_("left out"),
-            heads=(_("statement"), _("reason"), _("share")),
+            heads=(_("statement"), _("reason"), _("share"), _("generic plan")),
             rows=[
                 (
                     visible(_described(one)),
                     translate_stored(one.obstacle),
                     percent(one.seconds / total_s) if total_s else "",
+                    _generic_plan(one, upgrades),
                 )
                 for one in left_out[:most]
             ],
             names=2,
             has_long_names=True,
-            notes=[],
+            notes=list(islice(_notes_on_generic_plans(left_out, upgrades), most)),
         )
+
+
+def _generic_plan(left: ApplicationStatement, upgrades: Sequence[UpgradeAnswer]) -> str:
+    """Return whether the generic plan of a statement has changed, and on which targets; empty if it is unknown."""
+    known = {one.target: one.planned[left.name] for one in upgrades if left.name in one.planned}
+    changed = [target for target, plans in known.items() if not plans.difference.is_same_plan]
+    if changed:
+        return _("changed") if len(upgrades) == 1 else _("changed on {targets}", targets=listed(changed))
+    if len(known) == len(upgrades):
+        return _("same")
+    # The other targets reject the statement.
+    return _("same on {targets}", targets=listed(known)) if known else ""
+
+
+def _notes_on_generic_plans(
+    left_out: Sequence[ApplicationStatement], upgrades: Sequence[UpgradeAnswer]
+) -> Iterator[str]:
+    for left in left_out:
+        for one in upgrades:
+            plans = one.planned.get(left.name)
+            if plans is not None and not plans.difference.is_same_plan:
+                yield _(
+                    "generic plan of {statement} on {target}: {changes}",
+                    statement=visible(left.name),
+                    target=one.target,
+                    changes=_changes(plans),
+                )
 
 
 def _rows(upgrade: UpgradeAnswer) -> Iterator[tuple[str, ...]]:
@@ -146,12 +173,13 @@ def _plan_notes(found: StatementFinding) -> Iterator[str]:
     """Yield how each plan of a statement has changed, and the settings that restore it, whose effect is unknown."""
     for one in found.changed:
         if not one.difference.is_same_plan:
-            parts = [*(sentences(one.difference)[:_MOST_CHANGES] or [headline(one.difference)]), override_text(one)]
-            yield _(
-                "plan of {statement}: {changes}",
-                statement=visible(found.statement.name),
-                changes="; ".join(visible(part) for part in parts if part),
-            )
+            yield _("plan of {statement}: {changes}", statement=visible(found.statement.name), changes=_changes(one))
+
+
+def _changes(one: ComparedPlans) -> str:
+    """Return how a plan has changed, and the settings that restore it if they were searched for."""
+    parts = [*(sentences(one.difference)[:_MOST_CHANGES] or [headline(one.difference)]), override_text(one)]
+    return "; ".join(visible(part) for part in parts if part)
 
 
 def _side_effects(settings: str, effects: Sequence[SideEffect]) -> str:
@@ -179,20 +207,6 @@ def _side_effect(one: SideEffect) -> str:
             interval=shown.interval,
         )
     return _("{statement} (no difference found, {interval})", statement=visible(one.statement), interval=shown.interval)
-
-
-def upgrade_document(answer: StudyAnswer) -> list[dict[str, Any]]:
-    """Return the answer for each target as lists, dicts and numbers; shares and ratios as fractions."""
-    return [
-        {
-            "source": one.source,
-            "target": one.target,
-            "load": None if one.load is None else asdict(one.load),
-            "statements": [_document(found) for found in one.findings],
-            "left_out": [asdict(left) for left in answer.study.statements if left.context is None],
-        }
-        for one in upgrade_answers(answer)
-    ]
 
 
 def _is_large(log_ratio: LogRatio | None) -> bool:
@@ -345,51 +359,3 @@ def _described(statement: ApplicationStatement) -> str:
 
 def _shortened(text: str, longest: int) -> str:
     return text if len(text) <= longest else f"{text[: longest - 3]}..."
-
-
-def _document(found: StatementFinding) -> dict[str, Any]:
-    return {
-        "statement": asdict(found.statement),
-        "finding": found.finding.value,
-        "share": found.share,
-        **_bounded(found.log_ratio),
-        "has_changed_plan": found.has_changed_plan,
-        "plan_changes": [_plan_document(one) for one in found.changed],
-        "undone_by": _undo(found),
-        "failure": found.failure or None,
-    }
-
-
-def _plan_document(one: ComparedPlans) -> dict[str, Any]:
-    """Return how a plan has changed, and the settings that restore it, in English."""
-    restored = one.undone_by
-    with use_language(Language.ENGLISH):
-        return {
-            "headline": headline(one.difference),
-            "sentences": sentences(one.difference),
-            "restored_by": None if restored is None else dict(restored.candidate.settings),
-        }
-
-
-def _undo(finding: StatementFinding) -> dict[str, Any] | None:
-    """Return the restoration of plans, with the effects of plans and of other changes as factors; None if unknown."""
-    attributed = finding.attributed
-    if attributed is None or attributed.found is None:
-        return None
-    found, effects = attributed.found, finding.side_effects
-    return {
-        "settings": attributed.restoration,
-        "plans": asdict(found.plans),
-        "rest": asdict(found.rest),
-        "side_effects": None if effects is None else [_effect_document(one) for one in effects],
-    }
-
-
-def _effect_document(one: SideEffect) -> dict[str, Any]:
-    return {"statement": one.statement, "differs": one.differs, **_bounded(one.log_ratio)}
-
-
-def _bounded(ratio: LogRatio | None) -> dict[str, float | None]:
-    """Return a ratio and its bounds; None if it is unknown or unbounded."""
-    low, high = (None, None) if ratio is None else ratio_bounds(ratio.interval)
-    return {"ratio": None if ratio is None else math.exp(ratio.point), "low": low, "high": high}

@@ -10,4 +10,5 @@ parsing.py        kind and fingerprint, by PostgreSQL's parser
 client_scripts.py commands and variables of pgbench and psql
 literals.py       parameters and their values
 value_choice.py   values that statistics suggest
+neutral_values.py values of constants in a result, units of time and intervals
 """

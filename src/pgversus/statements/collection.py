@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from pgversus.statements.document import ListedStatement
-from pgversus.statements.literals import parameters_in
+from pgversus.statements.literals import parameters_in, with_casts
 from pgversus.statements.parsing import Parsed, parsed
 from pgversus.statements.statement import RecordedStatement, Sample
 
@@ -53,6 +53,8 @@ class _Group:
     seconds: float = 0.0
     rows: int | None = None
     has_counters: bool = False
+    most_seconds: float = -1.0
+    """Of the row of counters that has its text."""
     samples: _Samples = field(default_factory=_Samples)
 
 
@@ -69,8 +71,9 @@ class Collection:
         group = self._group(text)
         if not group.has_counters:
             group.has_counters, group.calls, group.seconds, group.rows = True, 0, 0.0, None
-            # Its text has parameters in place of constants.
-            group.text = text
+        if seconds > group.most_seconds:
+            # Its text has parameters in place of constants. Before 18, there is a row for each length of a list.
+            group.text, group.most_seconds = with_casts(text), seconds
         group.calls += calls
         group.seconds += seconds
         group.rows = rows if group.rows is None else group.rows + (rows or 0)

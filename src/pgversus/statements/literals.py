@@ -7,6 +7,8 @@ from pgversus.text.sql import QUOTE, Quotes
 
 _VALUE = re.compile(r"\$(\d{1,5}) = (?:(NULL)|'((?:[^']|'')*)')(?:, |\s*$)")
 _PARAMETER = re.compile(rf"{QUOTE}|(?<![\w$])\$(\d{{1,5}})\b")
+_TYPE = re.compile(r"\b(interval|date|time|timestamp(?:tz)?|timestamp with(?:out)? time zone)\s+\Z", re.IGNORECASE)
+_EXTRACT, _SOURCE = re.compile(r"\bextract\s*\(\s*\Z", re.IGNORECASE), re.compile(r"\s+from\s+", re.IGNORECASE)
 _CUT = "..."
 """End of a value that log_parameter_max_length has shortened."""
 
@@ -41,6 +43,23 @@ def with_literals(text: str, values: Sequence[str | None]) -> str:
     for begin, end, number in _parameters(text):
         pieces += [text[done:begin], literal(values[number - 1])]
         done = end
+    return "".join([*pieces, text[done:]])
+
+
+def with_casts(text: str) -> str:
+    """Return an SQL text with a cast where only a literal may follow the name of a type: `interval $1`.
+
+    pg_stat_statements has such texts, which no server accepts. EXTRACT($1 FROM day) becomes date_part($1, day).
+    """
+    pieces, done = [], 0
+    for begin, end, number in _parameters(text):
+        before = text[done:begin]
+        if typed := _TYPE.search(before):
+            pieces.append(f"{before[: typed.start()]}${number}::{typed[1]}")
+            done = end
+        elif (extract := _EXTRACT.search(before)) and (source := _SOURCE.match(text, end)):
+            pieces.append(f"{before[: extract.start()]}date_part(${number}, ")
+            done = source.end()
     return "".join([*pieces, text[done:]])
 
 

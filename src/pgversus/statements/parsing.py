@@ -1,8 +1,9 @@
 """PostgreSQL's own parser: the statements of a text, and the kind and the fingerprint of each."""
 
 import hashlib
+import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -97,11 +98,19 @@ def dicts_in(tree: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _fingerprint(text: str, tree: Any) -> str:
-    """Return the parser's fingerprint, but a different one for tables such as events_2023 and events_2024."""
-    found = pgparse.fingerprint(text)
-    names = (one["RangeVar"].get("relname", "") for one in dicts_in(tree) if "RangeVar" in one)
-    numbered = sorted({name for name in names if _NUMBERED.search(name)})
-    return _digest("\0".join([found, *numbered])) if numbered else found
+    """Return the parser's fingerprint, but tell apart events_2023 and events_2024, and f(a, b) and f(b, a)."""
+    found, nodes = pgparse.fingerprint(text), list(dicts_in(tree))
+    names = (one["RangeVar"].get("relname", "") for one in nodes if "RangeVar" in one)
+    numbered = {name for name in names if _NUMBERED.search(name)}
+    orders = {_columns(one["args"]) for one in nodes if "funcname" in one and len(one.get("args", ())) > 1}
+    others = [*sorted(numbered), *sorted(order for order in orders if order)]
+    return _digest("\0".join([found, *others])) if others else found
+
+
+def _columns(arguments: Sequence[Any]) -> str:
+    """Return the columns among the arguments of a function, in order; empty if there are fewer than two."""
+    fields = [one["ColumnRef"]["fields"] for one in arguments if "ColumnRef" in one]
+    return json.dumps(fields, sort_keys=True) if len(fields) > 1 else ""
 
 
 def _trees(text: str) -> tuple[list[Any], str]:

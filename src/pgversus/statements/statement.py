@@ -1,5 +1,6 @@
 """A statement of the application: its text, its share of the load, and values for its parameters."""
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -46,6 +47,21 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Suggestion:
+    """What statistics suggest for the parameters of a statement."""
+
+    samples: tuple[Sample, ...] = ()
+    """One for each class of values; empty if a value is unknown."""
+    rejection: str = ""
+    """The server's message, if it does not accept the statement."""
+
+    @property
+    def obstacle(self) -> str:
+        """Why the statement cannot be executed; empty if it can."""
+        return "" if self.samples else self.rejection or NO_VALUES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedStatement:
     """Executions that differ only in constants."""
 
@@ -72,6 +88,17 @@ class RecordedStatement:
     def mean_s(self) -> float:
         """The mean execution time in seconds; 0 without executions."""
         return self.seconds / self.calls if self.calls else 0.0
+
+    @property
+    def typical(self) -> Sample | None:
+        """The execution that represents all: the one nearest to the mean time, or the median without counters.
+
+        A log often has slow executions only. None without any.
+        """
+        known = [one for one in self.samples if one.seconds]
+        if self.rows is None or not self.mean_s or len(known) < len(self.samples):
+            return self.samples[(len(self.samples) - 1) // 2] if self.samples else None
+        return min(known, key=lambda one: abs(math.log((one.seconds or 0.0) / self.mean_s)), default=None)
 
     @property
     def obstacle(self) -> str:

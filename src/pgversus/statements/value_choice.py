@@ -10,6 +10,7 @@ from typing import Any
 
 import pgparse
 
+from pgversus.statements.neutral_values import neutral_values
 from pgversus.statements.parsing import dicts_in
 from pgversus.statements.statement import Sample, ValueClass
 
@@ -25,7 +26,8 @@ _COMPARED_WITH = re.compile(rf"{_PARAMETER}(?:{_CAST})? {_OPERATOR} {_COLUMN}")
 _TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 _ASSIGNED, _ANY = ":=", " ANY"
 _FROM, _TO = frozenset({">", ">="}), frozenset({"<", "<="})
-_LIKE = frozenset({"~~", "~~*"})
+_CASE_SENSITIVE_LIKE = "~~"
+_LIKE = frozenset({_CASE_SENSITIVE_LIKE, "~~*"})
 _NUMBERS = frozenset({"smallint", "integer", "bigint", "numeric", "real", "double precision"})
 """Types whose values are ordered as numbers; as text, the values of most other types are in their order."""
 _PREFIX = 3
@@ -129,12 +131,12 @@ def chosen_samples(
 
     types: types of the parameters, in order, as PostgreSQL names them. uses: the first one of each parameter counts.
     """
-    fixed = limits(text)
+    fixed, neutral = limits(text), neutral_values(text, types)
     samples = []
     for value_class in ValueClass:
         values: list[str] = []
         for number, type_name in enumerate(types, start=1):
-            value = fixed.get(number) or _value(number, type_name, uses, known, value_class)
+            value = fixed.get(number) or _value(number, type_name, uses, known, value_class) or neutral.get(number)
             if value is None:
                 return []
             values.append(value)
@@ -161,8 +163,16 @@ def _value(
         likely = _values(values, value_class)
         if use.operator.endswith(_ANY):
             return "{" + ",".join(map(_element, likely[:_LISTED])) + "}"
-        return f"{likely[0][:_PREFIX]}%" if use.operator in _LIKE else likely[min(use.place, len(likely) - 1)]
+        if use.operator in _LIKE:
+            return _pattern(likely[0], use.operator, value_class)
+        return likely[min(use.place, len(likely) - 1)]
     return None
+
+
+def _pattern(value: str, operator: str, value_class: ValueClass) -> str:
+    """Return a pattern that the value matches: by its beginning, as in a completion, or anywhere, as in a search."""
+    is_prefix = operator == _CASE_SENSITIVE_LIKE and value_class is ValueClass.COMMON
+    return f"{value[:_PREFIX]}%" if is_prefix else f"%{value[:_PREFIX]}%"
 
 
 def _values(values: ColumnValues, value_class: ValueClass) -> Sequence[str]:

@@ -8,13 +8,13 @@ the fresh blocks of the confirmation, under the usual rule, before they are repo
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
 from pgversus.errors import StudyError
 from pgversus.statements.parsing import parsed
-from pgversus.statements.statement import NO_VALUES, RecordedStatement, Sample
+from pgversus.statements.statement import NO_VALUES, RecordedStatement, Sample, Suggestion
 from pgversus.study.comparison import Arm, Comparison, unique_labels
 from pgversus.study.design import Design
 from pgversus.study.servers import RunningServer
@@ -30,7 +30,7 @@ from pgversus.study.statement_scripts import (
     with_literals_instead,
 )
 from pgversus.study.study import ApplicationStatement, Context, Study, StudyKind
-from pgversus.study.workload import PgbenchWorkload, QueryMode, Script, loads_of
+from pgversus.study.workload import PgbenchWorkload, PlannedStatement, QueryMode, Script, loads_of
 from pgversus.text.redaction import code_without_secrets
 from pgversus.text.translation import N_
 
@@ -88,16 +88,16 @@ def contexts_of(
         )
     if not contexts:
         raise _nothing_to_execute(obstacles)
-    script = planning_script(map(script_in, contexts), planning)
+    script = planning_script(map(script_in, contexts), planning, _without_values(known))
     contexts.append(_context(comparison, load, planning, script, number=len(contexts) + 1))
     known.append(_planning(planning, context=len(contexts)))
     return _with_shares(contexts, known), tuple(known)
 
 
-def with_values(study: Study, found: Mapping[str, Sequence[Sample]]) -> Study:
+def with_values(study: Study, found: Mapping[str, Suggestion]) -> Study:
     """Return the study with a context for each class of values of every statement that needs values.
 
-    found: executions that statistics suggest, by the text of the statement; statements without any are left out. The
+    found: what statistics suggest, by the text of the statement; statements without any values are left out. The
     classes share the time of the statement equally. StudyError if no statement is left.
     """
     by_number = {one.number: one for one in study.contexts}
@@ -110,7 +110,7 @@ def with_values(study: Study, found: Mapping[str, Sequence[Sample]]) -> Study:
         context = by_number[one.context]
         if one.is_planning:
             if contexts:
-                script = planning_script(map(script_in, contexts), one.name)
+                script = planning_script(map(script_in, contexts), one.name, _without_values(known))
                 contexts.append(_with_script(context, one.name, script, number=len(contexts) + 1))
                 known.append(replace(one, context=len(contexts)))
             continue
@@ -119,12 +119,13 @@ def with_values(study: Study, found: Mapping[str, Sequence[Sample]]) -> Study:
             known.append(replace(one, context=len(contexts)))
             continue
         # Stored texts are without secrets.
-        samples = found.get(one.text) or found.get(code_without_secrets(one.text), ())
+        suggested = found.get(one.text) or found.get(code_without_secrets(one.text), Suggestion())
+        samples = suggested.samples
         for own, sample in zip(contexts_of_samples(one, context, samples), samples, strict=True):
             contexts.append(replace(own, number=len(contexts) + 1))
             known.append(_with_sample(one, sample, of=len(samples), context=len(contexts)))
         if not samples:
-            known.append(replace(one, context=None, obstacle=NO_VALUES, needs_values=False))
+            known.append(replace(one, context=None, obstacle=suggested.obstacle, needs_values=False))
     if not contexts:
         raise _nothing_to_execute([one.obstacle for one in known])
     return replace(study, contexts=_with_shares(contexts, known), statements=tuple(known))
@@ -196,13 +197,15 @@ def _rolled_back(context: Context) -> Context:
     return replace(context, comparison=replace(context.comparison, arms=arms))
 
 
-def stored_values(statements: Iterable[ApplicationStatement]) -> dict[str, list[Sample]]:
-    """Return the executions that statistics had suggested for the statements of a stored study, by text."""
-    found: dict[str, list[Sample]] = {}
+def stored_values(statements: Iterable[ApplicationStatement]) -> dict[str, Suggestion]:
+    """Return what statistics had suggested for the statements of a stored study, by text."""
+    found: dict[str, Suggestion] = {}
     for one in statements:
         if one.value_class is not None:
             sample = Sample(text=one.text, values=one.values, value_class=one.value_class)
-            found.setdefault(one.text, []).append(sample)
+            found[one.text] = Suggestion(samples=(*found.get(one.text, Suggestion()).samples, sample))
+        elif one.context is None and one.obstacle != NO_VALUES:
+            found[one.text] = Suggestion(rejection=one.obstacle)
     return found
 
 
@@ -240,6 +243,13 @@ def _planning(name: str, *, context: int) -> ApplicationStatement:
     return ApplicationStatement(
         name=name, text=_PLANNING_TEXT, context=context, calls=0, seconds=0.0, obstacle="", is_planning=True
     )
+
+
+def _without_values(known: Iterable[ApplicationStatement]) -> Iterator[PlannedStatement]:
+    """Yield the statements that are not executed because the values of their parameters are unknown."""
+    for one in known:
+        if one.context is None and one.obstacle == NO_VALUES:
+            yield PlannedStatement(name=one.name, text=one.text)
 
 
 def _with_sample(one: ApplicationStatement, sample: Sample, *, of: int, context: int) -> ApplicationStatement:

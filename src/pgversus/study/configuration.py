@@ -1,6 +1,7 @@
 """The user's postgresql.conf: the settings that every arm gets, and those that say nothing about speed."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from pgversus.errors import StudyError
@@ -15,7 +16,8 @@ _LINE = re.compile(
 _ESCAPED = re.compile(r"''|\\([0-7]{1,3}|.)")
 _CONTROLS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 """As in GUC_scanstr()."""
-_INCLUDES = frozenset({"include", "include_dir", "include_if_exists"})
+_INCLUDE = "include"
+_INCLUDES = frozenset({_INCLUDE, "include_dir", "include_if_exists"})
 _OF_THE_PLACE = re.compile(
     r"data_directory|dynamic_shared_memory_type|config_file|hba_file|ident_file|external_pid_file|cluster_name|update_process_title|event_source"
     r"|listen_addresses|port|superuser_reserved_connections|reserved_connections|unix_socket_\w+|bonjour\w*|tcp_\w+"
@@ -40,10 +42,11 @@ class Configuration:
     """Names of the other settings: those for the place where the server runs, and those of extensions."""
 
 
-def read_configuration(text: str, where: str) -> Configuration:
+def read_configuration(text: str, where: str, has_settings: Callable[[str], bool] = lambda _: True) -> Configuration:
     """Return the settings of a postgresql.conf; of several lines with the same name, the last one counts.
 
-    where: its path, for messages. StudyError for a line that is not a setting or that includes another file.
+    where: its path, for messages. has_settings: whether an included file, or a file in an included directory, exists.
+    StudyError for a line that is not a setting or that includes another file.
     """
     found: dict[str, Setting] = {}
     # Not splitlines(): a comment may contain other line separators.
@@ -55,10 +58,12 @@ def read_configuration(text: str, where: str) -> Configuration:
         if match is None:
             raise _no_setting(f"{where}, line {number}", _without_secrets(stripped))
         name = match["name"].lower()
-        if name in _INCLUDES:
-            raise _includes(f"{where}, line {number}", stripped)
         quoted = match["quoted"]
         value = match["bare"] if quoted is None else _ESCAPED.sub(_unescaped, quoted)
+        if name in _INCLUDES:
+            if name == _INCLUDE or has_settings(value):
+                raise _includes(f"{where}, line {number}", stripped)
+            continue
         found[name] = Setting(name=name, value=value)
     kept = tuple(one for one in found.values() if not _is_left_out(one.name))
     return Configuration(settings=kept, left_out=tuple(name for name in found if _is_left_out(name)))

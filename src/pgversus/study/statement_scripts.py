@@ -1,13 +1,13 @@
 """pgbench scripts that execute statements of an application with given values, or plan them."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import count
 
 from pgversus.statements.literals import literal, parameters_in, with_literals
 from pgversus.statements.statement import NO_VALUES, RecordedStatement, Sample, StatementKind
-from pgversus.study.workload import ROLLED_BACK, PreparedStatement, QueryMode, Script
+from pgversus.study.workload import ROLLED_BACK, PlannedStatement, PreparedStatement, QueryMode, Script
 from pgversus.text.redaction import code_without_secrets
 from pgversus.text.sql import quoted_parts, with_blank_comments
 
@@ -34,13 +34,13 @@ def script_of(statement: RecordedStatement, name: str, mode: QueryMode) -> Scrip
     """
     if statement.obstacle == NO_VALUES:
         return Script(name=f"{name}{SCRIPT}", text=statement.text)
-    sample = _typical(statement.samples) or Sample(text=statement.text)
+    sample = statement.typical or Sample(text=statement.text)
     return script_of_sample(sample, statement.kind, name, mode)
 
 
 def values_of(statement: RecordedStatement) -> tuple[str | None, ...]:
     """Return the values of the parameters with which `script_of` executes a statement, unless they may be secrets."""
-    sample = _typical(statement.samples)
+    sample = statement.typical
     return () if sample is None or _has_secrets(sample) else sample.values[: parameters_in(sample.text)]
 
 
@@ -91,16 +91,17 @@ def rolled_back(script: Script) -> Script:
     return replace(script, text=f"{once}{end}{_BEGIN}{statement}{ROLLED_BACK}")
 
 
-def planning_script(scripts: Iterable[Script], name: str) -> Script:
+def planning_script(scripts: Iterable[Script], name: str, others: Iterable[PlannedStatement] = ()) -> Script:
     """Return the script that plans the statements of these scripts without executing them.
 
+    others: statements without values, of which only generic plans are compared.
     An error in one of them, which its own script reports, does not keep the others from being planned.
     """
     explained = [literal(f"EXPLAIN (COSTS OFF) {executed(script)}") for script in scripts]
     blocks = [f"BEGIN EXECUTE {text}; EXCEPTION WHEN OTHERS THEN NULL; END;\n" for text in explained]
     body = "".join(["BEGIN\n", *blocks, "END\n"])
     quote = next(text for number in count(1) if (text := f"$plan{number}$") not in body)
-    return Script(name=f"{name}{SCRIPT}", text=f"DO {quote}\n{body}{quote};\n")
+    return Script(name=f"{name}{SCRIPT}", text=f"DO {quote}\n{body}{quote};\n", planned=tuple(others))
 
 
 def executed(script: Script) -> str:
@@ -108,11 +109,6 @@ def executed(script: Script) -> str:
     if script.prepared is not None:
         return _bare(pgbench_text(script.prepared.with_values))
     return (script.text or "").removeprefix(_BEGIN).removesuffix(ROLLED_BACK).removesuffix(";\n")
-
-
-def _typical(samples: Sequence[Sample]) -> Sample | None:
-    """Return the median execution."""
-    return samples[(len(samples) - 1) // 2] if samples else None
 
 
 def _bare(sql: str) -> str:

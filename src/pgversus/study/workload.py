@@ -71,6 +71,15 @@ class PreparedStatement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedStatement:
+    """A statement that is not executed, because the values of its parameters are unknown."""
+
+    name: str
+    text: str
+    """With $1, $2 and so on as parameters."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Script:
     """One script of the mix: a built-in of pgbench, or a file whose text was read once at the start."""
 
@@ -81,6 +90,8 @@ class Script:
     """The file's content; None for a built-in."""
     prepared: PreparedStatement | None = None
     """The only statement of a script that prepares it in its first transaction; None for any other script."""
+    planned: tuple[PlannedStatement, ...] = ()
+    """Statements that the script does not contain, whose generic plans are captured with its own."""
 
     @property
     def is_builtin(self) -> bool:

@@ -18,7 +18,8 @@ from pgversus.host.permissions import PRIVATE_DIRECTORY, write_for
 from pgversus.postgres.client import Client
 from pgversus.postgres.session import Target
 from pgversus.records.plans import Statement
-from pgversus.study.workload import PgbenchWorkload, PreparedStatement, QueryMode, Script
+from pgversus.study.statement_scripts import SCRIPT
+from pgversus.study.workload import PgbenchWorkload, PlannedStatement, PreparedStatement, QueryMode, Script
 from pgversus.text.sql import QUOTE, Quotes, without_comments
 from pgversus.workload.pgbench import stderr_text, with_missing_tables
 
@@ -125,11 +126,13 @@ _LONGEST_S = 600.0
 def statements_of(workload: PgbenchWorkload, client: Client, target: Target, scratch: Path) -> list[Statement]:
     """Return the statements of every script, in the order in which one transaction sends them.
 
+    Statements that a script does not contain, but whose plans are captured with its own, come before it.
     Their changes are rolled back. If the load prepares statements, templates are included. WorkloadError if pgbench
     fails.
     """
     found = []
     for script in workload.scripts:
+        found += [_planned_statement(one) for one in script.planned]
         if script.prepared is not None:
             found.append(_prepared_statement(script.name, script.prepared))
             continue
@@ -147,6 +150,10 @@ def _prepared_statement(name: str, prepared: PreparedStatement) -> Statement:
     return Statement(
         script=name, number=1, text=prepared.with_values, template=prepared.text, parameters=prepared.values
     )
+
+
+def _planned_statement(one: PlannedStatement) -> Statement:
+    return Statement(script=f"{one.name}{SCRIPT}", number=1, text=one.text, template=one.text)
 
 
 def _statement(script: Script, number: int, text: str, template: str | None) -> Statement:

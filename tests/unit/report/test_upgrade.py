@@ -4,6 +4,7 @@ import io
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -29,7 +30,7 @@ from pgversus.study.design import Design, StopReason
 from pgversus.study.study import ApplicationStatement, Context, StudyKind
 from pgversus.study.workload import PgbenchWorkload, Script
 from tests.builders import answer, comparison, rate_block, study_answer
-from tests.unit.plans.captures import OFF, captured, plans_of
+from tests.unit.plans.captures import OFF, captured, generic, plans_of
 from tests.unit.plans.raw import scan
 from tests.unit.report import cases
 
@@ -142,7 +143,8 @@ def test_a_statement_that_fails_only_in_the_confirmation_fails(message: str, fin
     study = check(screened(0.8), *SAME, seconds=(1.0,) * 5, confirmed={1: failed})
     (found,) = only(study).having(finding)
     assert found.failure == (message if finding is Finding.FAILS else "")
-    assert exit_code(study, ()) is ExitCode.FAILED_TRIALS
+    # Windows that were too short are no failure of the statement.
+    assert exit_code(study, ()) is (ExitCode.FAILED_TRIALS if finding is Finding.FAILS else ExitCode.DONE)
     assert exit_code(study, ("undecided",)) is (
         ExitCode.FAIL_ON if finding is Finding.LIKELY_SLOWER else ExitCode.FAILED_TRIALS
     )
@@ -225,6 +227,23 @@ def test_the_planning_of_all_statements_has_a_sentence_of_its_own_and_no_share()
     assert "No difference found in planning time (between -" in target
 
 
+@pytest.mark.parametrize(("now", "shown"), [(scan("t"), "same"), (scan("t", "Index Scan", Index_Name="i"), "changed")])
+def test_generic_plans_of_statements_without_values_are_compared(now: dict[str, Any], shown: str) -> None:
+    plans = plans_of(*(replace(captured(), statements=(generic(plan),)) for plan in (scan("t"), now)))
+    planning = cases.with_plans(SAME[3], replace(plans, is_searched=False))
+    study = with_planning(check(*SAME[:3], planning, seconds=(90.0, 0.0, 0.0, 0.0)))
+    _table, left_out = finding_tables(study, 10)
+    assert [row[-1] for row in left_out.rows] == [shown]
+    notes = ["generic plan of 99 on 17.8: Seq Scan on t is now Index Scan using i on t"] if shown == "changed" else []
+    assert [note.partition(";")[0] for note in left_out.notes] == notes
+    (document,) = [one for upgrade in study_document(study)["upgrades"] for one in upgrade["left_out"]]
+    assert document["has_changed_plan"] is (shown == "changed")
+    assert bool(document["plan_changes"]) is (shown == "changed")
+    # They say nothing about the time of planning.
+    (planned,) = (one for one in only(study).findings if one.statement.is_planning)
+    assert (planned.finding, planned.changed) == (Finding.NO_DIFFERENCE, ())
+
+
 def test_without_times_there_are_no_shares() -> None:
     study = check(*SAME, seconds=(0.0,) * 4)
     *executed, left_out = study.study.statements
@@ -284,6 +303,16 @@ def test_only_confirmed_statements_fail_as_slower(
     again = {} if confirmed is None else {1: confirmed}
     study = check(screened(0.8), *SAME, seconds=(1.0,) * 5, confirmed=again)
     assert exit_code(study, fail_on) is code
+
+
+def test_a_failure_sets_the_exit_code_unless_it_is_known() -> None:
+    failing = check(*SAME, seconds=(1.0,) * 5, failure="the load fails on 17.8 (ERROR: no such function)")
+    assert exit_code(failing, ()) is ExitCode.FAILED_TRIALS
+    document = "".join(json_pieces(study_document(failing)))
+    assert exit_code(failing, (), known=KnownFindings(document, "check.json")) is ExitCode.DONE
+    # A trial that failed once, of a statement that was measured all the same.
+    repeated = replace(screened(1.0), failed_trials=1)
+    assert exit_code(check(repeated, *SAME, seconds=(1.0,) * 5), ()) is ExitCode.DONE
 
 
 def test_different_rows_fail_if_requested() -> None:

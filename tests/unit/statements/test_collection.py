@@ -38,6 +38,25 @@ def test_counters_replace_the_times_of_logs_in_either_order() -> None:
         assert found.samples == (logged,)
 
 
+def test_the_text_is_that_of_the_row_with_the_most_time() -> None:
+    collection = Collection()
+    for values, seconds in (("$1", 1.0), ("$1, $2, $3", 9.0), ("$1, $2", 2.0)):
+        text = f"SELECT * FROM t WHERE a IN ({values})"  # noqa: S608 - not executed
+        collection.add_counters(text, calls=1, seconds=seconds, rows=1)
+    assert only(collection).text == "SELECT * FROM t WHERE a IN ($1, $2, $3)"
+
+
+def test_the_typical_execution_is_nearest_to_the_mean_of_the_counters() -> None:
+    collection = Collection()
+    for seconds in (0.1, 0.5, 2.0):
+        collection.add_execution(Sample(text="SELECT $1", values=(str(seconds),), seconds=seconds), has_values=True)
+    assert only(collection).typical == only(collection).samples[1]
+    # A log of slow executions only.
+    collection.add_counters("SELECT $1", calls=1000, seconds=1.0, rows=1000)
+    assert only(collection).typical == only(collection).samples[0]
+    assert Collection().statements == []
+
+
 def test_a_fast_a_median_and_a_slow_one_of_many_executions_are_kept() -> None:
     collection = Collection()
     for number in range(10_000):

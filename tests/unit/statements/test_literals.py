@@ -1,6 +1,6 @@
 import pytest
 
-from pgversus.statements.literals import literal, logged_values, parameters_in, with_literals
+from pgversus.statements.literals import literal, logged_values, parameters_in, with_casts, with_literals
 
 
 @pytest.mark.parametrize(
@@ -58,3 +58,19 @@ def test_literals_take_the_places_of_parameters() -> None:
     text = "SELECT '$1' FROM t WHERE a = $2 AND b = $1 AND c LIKE E'\\\\' || $10"
     values = ("1", "two", *[None] * 7, "ten")
     assert with_literals(text, values) == "SELECT '$1' FROM t WHERE a = 'two' AND b = '1' AND c LIKE E'\\\\' || 'ten'"
+
+
+@pytest.mark.parametrize(
+    ("text", "cast"),
+    [
+        ("SELECT now() - interval $1", "SELECT now() - $1::interval"),
+        ("SELECT TIMESTAMP WITH TIME ZONE $2, date  $1", "SELECT $2::TIMESTAMP WITH TIME ZONE, $1::date"),
+        ("SELECT EXTRACT($1 FROM day), a", "SELECT date_part($1, day), a"),
+        # Not the name of a type, and not a parameter.
+        ("SELECT date, $1 FROM t WHERE update $2", "SELECT date, $1 FROM t WHERE update $2"),
+        ("SELECT 'interval $1', $1", "SELECT 'interval $1', $1"),
+        ("SELECT extract(day FROM $1)", "SELECT extract(day FROM $1)"),
+    ],
+)
+def test_parameters_after_the_name_of_a_type_are_cast(text: str, cast: str) -> None:
+    assert with_casts(text) == cast

@@ -57,6 +57,8 @@ def test_different_statements_have_different_fingerprints() -> None:
         "SELECT a FROM events_2023",
         "SELECT a FROM events_2024",
         "SELECT a FROM events_2023 JOIN events_2024 USING (a)",
+        "SELECT f(a, b) FROM t",
+        "SELECT f(b, a) FROM t",
         "nonsense",
         "other",
     ]

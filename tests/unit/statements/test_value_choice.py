@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from pgversus.statements.neutral_values import neutral_values
 from pgversus.statements.statement import Sample, ValueClass
 from pgversus.statements.value_choice import (
     Column,
@@ -121,7 +122,12 @@ def test_bounds_from_most_common_values_are_in_order(type_name: str, common: tup
 
 def test_lists_and_patterns_have_their_own_form() -> None:
     assert values("SELECT 1", ["integer[]"], use(1, "= ANY"))[ValueClass.COMMON] == ('{"7","8"}',)
-    assert values("SELECT 1", ["text"], use(1, "~~", MADE))[ValueClass.COMMON] == ("day%",)
+    assert values("SELECT 1", ["text"], use(1, "~~", MADE)) == {
+        ValueClass.COMMON: ("day%",),
+        ValueClass.RARE: ("%day%",),
+    }
+    # ILIKE.
+    assert values("SELECT 1", ["text"], use(1, "~~*", MADE))[ValueClass.COMMON] == ("%day%",)
 
 
 def test_a_column_of_arrays_has_arrays_as_values() -> None:
@@ -152,9 +158,41 @@ def test_classes_with_equal_values_are_executed_once() -> None:
 
 
 def test_an_unknown_column_leaves_the_statement_without_values() -> None:
-    assert chosen_samples("SELECT $1, $2", ["integer", "text"], [use(1, "=")], KNOWN) == []
+    text = "SELECT 1 FROM t WHERE customer_id = $1 AND lower(name) = $2"
+    assert chosen_samples(text, ["integer", "text"], [use(1, "=")], KNOWN) == []
     empty = {CUSTOMER: ColumnValues(most_common=(), histogram=())}
-    assert chosen_samples("SELECT $1", ["integer"], [use(1, "=")], empty) == []
+    assert chosen_samples("SELECT 1 FROM t WHERE customer_id = $1", ["integer"], [use(1, "=")], empty) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "types", "found"),
+    [
+        ("SELECT $1 AS one FROM t WHERE a = $2", ["integer", "integer"], {1: "0"}),
+        ("SELECT $1::text UNION ALL SELECT $2", ["text", "text"], {1: "x", 2: "x"}),
+        (
+            "SELECT CASE WHEN a = $1 THEN $2 ELSE $3 END, coalesce(b, $4) FROM t",
+            ["text", "integer", "integer", "boolean"],
+            {2: "0", 3: "0", 4: "false"},
+        ),
+        (
+            "SELECT date_trunc($1, a) FROM t WHERE a > now() - $2::interval",
+            ["text", "interval"],
+            {1: "day", 2: "1 day"},
+        ),
+        ("SELECT 1 FROM t WHERE extract($1 FROM a) = $2", ["text", "numeric"], {1: "day"}),
+        ("UPDATE t SET a = $1 WHERE b = $2", ["integer", "integer"], {}),
+        ("INSERT INTO t AS x (a) VALUES ($1) ON CONFLICT (a) DO UPDATE SET a = $2", ["integer", "integer"], {}),
+        ("SELECT $1 FROM t", ["point"], {}),
+    ],
+)
+def test_constants_that_hardly_affect_a_plan_are_neutral(text: str, types: list[str], found: dict[int, str]) -> None:
+    assert neutral_values(text, types) == found
+
+
+def test_a_parameter_of_the_result_needs_no_column() -> None:
+    text = "SELECT $1 AS one FROM t WHERE customer_id = $2 LIMIT $3"
+    common, _rare = chosen_samples(text, ["integer", "integer", "bigint"], [use(2, "=")], KNOWN)
+    assert common.values == ("0", "7", "10")
 
 
 def test_a_chosen_sample_has_the_text_of_its_statement() -> None:

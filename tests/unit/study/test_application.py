@@ -5,7 +5,7 @@ import pytest
 
 from pgversus.errors import StudyError
 from pgversus.statements.collection import Collection
-from pgversus.statements.statement import NO_VALUES, RecordedStatement, Sample, ValueClass
+from pgversus.statements.statement import NO_VALUES, RecordedStatement, Sample, Suggestion, ValueClass
 from pgversus.study.application import (
     FACTOR,
     PLANNING,
@@ -13,6 +13,7 @@ from pgversus.study.application import (
     contexts_of,
     prepared_texts,
     queries_in,
+    script_in,
     side_effects_study,
     stored_functions,
     stored_values,
@@ -188,11 +189,10 @@ def study_with_values(mode: QueryMode = QueryMode.SIMPLE) -> Study:
     return replace(study_of_contexts(contexts), statements=known)
 
 
-def suggested(text: str, *values: str) -> list[Sample]:
-    return [
-        Sample(text=text, values=(value,), value_class=value_class)
-        for value, value_class in zip(values, ValueClass, strict=False)
-    ]
+def suggested(text: str, *values: str) -> Suggestion:
+    """A suggestion of one value for each class."""
+    classes = zip(values, ValueClass, strict=False)
+    return Suggestion(samples=tuple(Sample(text=text, values=(one,), value_class=kind) for one, kind in classes))
 
 
 def test_each_class_of_values_is_a_context() -> None:
@@ -268,17 +268,31 @@ def test_a_statement_without_suggested_values_is_left_out() -> None:
     found = with_values(study, {})
     assert [one.obstacle for one in found.statements] == [NO_VALUES, "", NO_VALUES, ""]
     assert [(one.number, one.label) for one in found.contexts] == [(1, "statement=2-u"), (2, PLANNED)]
+    # Their generic plans are compared.
+    texts = [one.text for one in found.statements if one.obstacle]
+    assert [one.text for one in script_in(found.contexts[-1]).planned] == texts
     with pytest.raises(StudyError) as caught:
         with_values(replace(study, statements=study.statements[:1]), {})
     assert caught.value.slug == "study-no-statement"
+
+
+def test_a_rejected_statement_is_left_out_with_the_servers_message() -> None:
+    study = study_with_values()
+    first, *_ = (one.text for one in study.statements)
+    found = with_values(study, {first: Suggestion(rejection='relation "t" does not exist')})
+    assert found.statements[0].obstacle == 'relation "t" does not exist'
+    # It has no generic plan either.
+    assert first not in [one.text for one in script_in(found.contexts[-1]).planned]
+    assert with_values(study, stored_values(found.statements)) == found
 
 
 def test_no_values_are_chosen_for_rows_to_insert() -> None:
     load = PgbenchWorkload(scripts=())
     arms, factors = arms_of(load, "16.12", "17.8")
     found = statements("SELECT 1", "INSERT INTO t VALUES ($1)")
-    _, known = contexts_of(found, load, arms, factors=factors, design=Design())
+    contexts, known = contexts_of(found, load, arms, factors=factors, design=Design())
     assert [one.obstacle for one in known] == ["", NO_VALUES, ""]
+    assert [one.name for one in script_in(contexts[-1]).planned] == [known[1].name]
 
 
 def test_without_any_statement_to_execute_there_is_no_study() -> None:

@@ -49,6 +49,16 @@ def test_an_invalid_line_is_refused_with_its_number(line: str) -> None:
     assert (caught.value.slug, caught.value.where) == ("study-bad-configuration", "postgresql.conf, line 2")
 
 
+def test_a_directory_without_settings_may_be_included() -> None:
+    text = "include_dir = 'conf.d'\ninclude_if_exists 'local.conf'\njit = off\n"
+    found = read_configuration(text, "postgresql.conf", lambda _: False)
+    assert [one.name for one in found.settings] == ["jit"]
+    for place in ("conf.d", "local.conf"):
+        with pytest.raises(StudyError) as caught:
+            read_configuration(text, "postgresql.conf", place.__eq__)
+        assert place in caught.value.found
+
+
 def test_escapes_are_read_as_by_the_server() -> None:
     found = read_configuration("a_setting = 'a\\tb\\101\\\\'\n# a\x0cb\n", "postgresql.conf")
     assert [one.value for one in found.settings] == ["a\tbA\\"]

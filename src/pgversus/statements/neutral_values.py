@@ -1,0 +1,58 @@
+"""Values for parameters that are no values of a column and hardly affect a plan, such as constants in a result."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pgparse
+
+from pgversus.statements.parsing import dicts_in
+
+_OF_TYPE = {
+    **dict.fromkeys(("smallint", "integer", "bigint", "numeric", "real", "double precision"), "0"),
+    **dict.fromkeys(("text", "character varying", "character", "name"), "x"),
+    **dict.fromkeys(("date", "timestamp without time zone", "timestamp with time zone"), "2000-01-01"),
+    **dict.fromkeys(("json", "jsonb"), "{}"),
+    "boolean": "false",
+    "interval": "1 day",
+    "uuid": "00000000-0000-0000-0000-000000000000",
+}
+_UNIT = "day"
+_WITH_UNIT = frozenset({"date_trunc", "date_part", "extract"})
+"""Functions whose first argument is a unit of time."""
+_INTERVAL = "interval"
+
+
+def neutral_values(text: str, types: Sequence[str]) -> dict[int, str]:
+    """Return values by number of the parameter, for those that are one of the following.
+
+    A column of the result or a value of CASE, a later argument of coalesce, the unit of time of a function, or an
+    interval. types: types of the parameters, in order, as PostgreSQL names them.
+    """
+    found = {number: _INTERVAL for number, type_name in enumerate(types, start=1) if type_name == _INTERVAL}
+    units = set()
+    for node in dicts_in(pgparse.parse(text)[0]["stmt"]):
+        found.update((number, types[number - 1]) for number in _replaceable(node) if number <= len(types))
+        if "funcname" in node and node["funcname"][-1].get("String", {}).get("sval") in _WITH_UNIT:
+            units |= set(_parameters(node.get("args", ())[:1]))
+    values = {number: _OF_TYPE[type_name] for number, type_name in found.items() if type_name in _OF_TYPE}
+    return {**values, **dict.fromkeys(units, _UNIT)}
+
+
+def _replaceable(node: Mapping[str, Any]) -> Iterator[int]:
+    """Yield the parameters that are values of a result, of CASE, or of coalesce."""
+    if "limitOption" in node:
+        # A query, also in a UNION.
+        yield from _parameters(one.get("ResTarget", {}).get("val", {}) for one in node.get("targetList", ()))
+    if "CaseExpr" in node:
+        case = node["CaseExpr"]
+        yield from _parameters([case.get("defresult", {}), *(one["CaseWhen"]["result"] for one in case["args"])])
+    if "CoalesceExpr" in node:
+        yield from _parameters(node["CoalesceExpr"]["args"][1:])
+
+
+def _parameters(expressions: Any) -> Iterator[int]:
+    """Yield the numbers of those expressions that are parameters, with or without a cast."""
+    for one in expressions:
+        bare = one["TypeCast"]["arg"] if "TypeCast" in one else one
+        if "ParamRef" in bare:
+            yield bare["ParamRef"].get("number", 0)
