@@ -13,7 +13,7 @@ from pgversus.host.counters import read_host
 from pgversus.host.directories import open_cache
 from pgversus.host.identity import server_user
 from pgversus.host.page_cache import evict
-from pgversus.host.processes import PeakMemory, cpu_time, memory_bytes
+from pgversus.host.processes import PeakMemory, cpu_time, memory_bytes, read_calls
 from pgversus.lab.arm_servers import ExternalServer, ServerSet
 from pgversus.lab.load_windows import ColdTrialRunner, WarmTrialRunner
 from pgversus.lab.readings import Reading, grown
@@ -387,3 +387,23 @@ def test_a_copy_that_a_cold_load_has_changed_is_replaced(servers: Servers, versi
         connection.execute("CREATE TABLE changed AS SELECT 1; DROP TABLE changed" if writes else "SELECT 1")
     trial_runner.stop_all()
     assert server.was_forgotten is writes
+
+
+def test_read_calls_show_how_many_blocks_each_reads() -> None:
+    """A table larger than shared_buffers is read from files by each scan."""
+    settings = {"shared_buffers": "32MB", "autovacuum": "off", "max_parallel_workers_per_gather": "0"}
+    with own_server("17.8", settings) as server:
+        server.start()
+        calls = []
+        with psycopg.connect(server.target.conninfo, autocommit=True) as session:
+            session.execute("CREATE TABLE large AS SELECT i, repeat('x', 1000) FROM generate_series(1, 60000) AS i")
+            session.execute("VACUUM large")
+            for limit in (1, 16):
+                session.execute(f"SET io_combine_limit = {limit}")
+                before = read_calls(_pid(server)) or 0
+                for _ in range(5):
+                    session.execute("SELECT count(*) FROM large")
+                calls.append((read_calls(_pid(server)) or 0) - before)
+    # Each scan reads more than 8,000 blocks.
+    assert calls[0] > 30_000
+    assert calls[0] > 5 * calls[1] > 0

@@ -4,12 +4,15 @@ import re
 import threading
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 import psutil
+
+T = TypeVar("T")
 
 
 class BackgroundThread(ABC):
@@ -57,23 +60,43 @@ def cpu_time(pid: int) -> CpuTime | None:
     """Return the CPU time of a process and its descendants, including those that have ended.
 
     None if the process does not exist, or if descendants end so often that no consistent reading succeeds.
+    """
+    readings = _of_tree(pid, lambda process: process.cpu_times())
+    if readings is None:
+        return None
+    return CpuTime(
+        user_s=sum(times.user + times.children_user for times in readings),
+        system_s=sum(times.system + times.children_system for times in readings),
+    )
 
-    A process that ends adds its time to its parent's. If it ends after its parent was read, its time would be lost; it
+
+def read_calls(pid: int) -> int | None:
+    """Return how often a process and its descendants have called read() and its relatives, also those that have ended.
+
+    Reads from sockets do not count. None as for cpu_time(), or without the right to know (proc_pid_io(5)).
+    """
+    try:
+        readings = _of_tree(pid, lambda process: process.io_counters())
+    except (psutil.AccessDenied, AttributeError, NotImplementedError, RuntimeError, ValueError):
+        # Also kernels without these counters, and what psutil raises for a process that is ending.
+        return None
+    return None if readings is None else sum(counted.read_count for counted in readings)
+
+
+def _of_tree(pid: int, read: Callable[[psutil.Process], T]) -> list[T] | None:
+    """Return a consistent reading of a process and its descendants, parents first; None if that is impossible.
+
+    A process that ends adds its counters to its parent's. If it ends after its parent was read, they would be lost; it
     is then missing when its own turn comes, and the whole tree is read again.
     """
     for _ in range(_MOST_TRIES):
         try:
             root = psutil.Process(pid)
             # Parents before children: a process that still exists after its parent was read is not in that reading.
-            readings = [process.cpu_times() for process in (root, *root.children(recursive=True))]
+            return [read(process) for process in (root, *root.children(recursive=True))]
         except psutil.NoSuchProcess:
             if not psutil.pid_exists(pid):
                 return None
-        else:
-            return CpuTime(
-                user_s=sum(times.user + times.children_user for times in readings),
-                system_s=sum(times.system + times.children_system for times in readings),
-            )
     return None
 
 

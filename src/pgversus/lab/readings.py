@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pgversus.host.counters import read_host
-from pgversus.host.processes import cpu_time
+from pgversus.host.processes import cpu_time, read_calls
 from pgversus.lab.arm_servers import ArmServer
 from pgversus.postgres.counters import CounterSession
 from pgversus.stats.counters import difference
@@ -52,6 +52,8 @@ def read_host_of(server: ArmServer) -> dict[str, float]:
 def _processes(server: ArmServer) -> dict[str, float]:
     pid = server.postmaster_pid
     times = cpu_time(pid) if pid is not None else None
-    if times is None:
+    if pid is None or times is None:
         return {}
-    return {"server_cpu_user_s": times.user_s, "server_cpu_system_s": times.system_s}
+    calls = read_calls(pid)
+    counted = {} if calls is None else {"server_read_calls": float(calls)}
+    return {"server_cpu_user_s": times.user_s, "server_cpu_system_s": times.system_s} | counted

@@ -133,6 +133,10 @@ def _io(prefix: str, whose: str) -> dict[str, Counter]:
 _PROCESSES = {
     "server_cpu_user_s": _of_load(N_("server user CPU time"), "user CPU time of the server's processes"),
     "server_cpu_system_s": _of_load(N_("server system CPU time"), "system CPU time of the server's processes"),
+    "server_read_calls": _of_load(
+        N_("read calls of the server"),
+        "calls of read() and its relatives by the server's processes; reads by io_uring do not count",
+    ),
     "client_cpu_s": _of_load(N_("pgbench CPU time"), "user and system CPU time of the client (pgbench)"),
     "client_cpu_user_s": _of_load(N_("pgbench user CPU time"), "user CPU time of the client (pgbench)"),
     "load_hosts": _uncompared(N_("hosts that send load"), "hosts that sent the load at once"),
@@ -222,7 +226,11 @@ REPORTED_BY_VACUUM = frozenset(_VACUUM)
 """The counters that VACUUM (VERBOSE) prints when it is the measured operation; never available for a load."""
 
 REPORTED_BY_HOST = frozenset(
-    {"server_cpu_user_s", "server_cpu_system_s", "server_memory_peak_bytes", "session_memory_peak_bytes", *_HOST}
+    {
+        *("server_cpu_user_s", "server_cpu_system_s", "server_read_calls"),
+        *("server_memory_peak_bytes", "session_memory_peak_bytes"),
+        *_HOST,
+    }
 )
 """The counters that the kernel provides, whatever the PostgreSQL version."""
 

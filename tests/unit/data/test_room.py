@@ -8,7 +8,9 @@ import pytest
 
 from pgversus.data.cache_quota import check_room, make_room
 from pgversus.errors import HostError
-from pgversus.study.needs import Needs
+from pgversus.lab.studies import open_study
+from pgversus.study.needs import Needs, needs_of
+from tests.real_results import PUBLISHED
 from tests.unit.data.kept import cache_in, kept, recipe
 
 
@@ -51,3 +53,20 @@ def needs(disk_bytes: float) -> Needs:
         least_s=1.0,
         most_s=None,
     )
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_published_profiles_need_little_space_or_name_their_largest_data(name: str) -> None:
+    found = needs_of(open_study(name, profile="published").study)
+    assert found.disk_bytes < 20e9 or found.largest
+
+
+@pytest.mark.parametrize(("name", "largest"), [("versions-15-to-18", "scale=500"), ("vacuum-15-to-17", "scale=500")])
+def test_a_published_profile_that_does_not_fit_says_what_to_leave_out(
+    name: str, largest: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=10_000_000_000))
+    with pytest.raises(HostError) as caught:
+        check_room(needs_of(open_study(name, profile="published").study), cache_in(tmp_path))
+    assert caught.value.slug == "host-no-room"
+    assert largest in caught.value.to_do

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import psutil
 import pytest
 
-from pgversus.host.processes import PeakMemory, _together, cpu_time, memory_bytes, peak_resident_bytes
+from pgversus.host.processes import PeakMemory, _together, cpu_time, memory_bytes, peak_resident_bytes, read_calls
 from tests.builders import DATA
 
 MEGABYTES = 1_000_000
@@ -136,6 +136,32 @@ def test_cpu_time_of_a_tree_grows_monotonically_to_that_of_the_kernel() -> None:
     assert readings[-1] <= total + TICK_S
     assert readings[-1] >= total - 0.2
     assert total >= 20 * 0.02 + 5 * 0.02
+
+
+READS = """
+import subprocess, sys
+subprocess.run(["dd", "if=/dev/zero", "of=/dev/null", "bs=1k", "count=3000"], stderr=subprocess.DEVNULL)
+with open("/dev/zero", "rb", buffering=0) as file:
+    for _ in range(2000):
+        file.read(1)
+print("done", flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_read_calls_include_those_of_ended_children() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", READS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        assert process.stdout.readline() == "done\n"
+        calls = read_calls(process.pid)
+        process.stdin.write("end\n")
+    assert calls is not None
+    # Starting Python reads a few hundred times.
+    assert 5000 <= calls < 8000
+    assert read_calls(process.pid) is None
 
 
 def test_a_process_that_has_ended_has_no_cpu_time_and_memory() -> None:

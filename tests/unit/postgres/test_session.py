@@ -8,6 +8,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
 from pgversus.errors import ExitCode, ServerError, StudyError
 from pgversus.host.commands import CLEAN_ENVIRONMENT
@@ -92,6 +93,13 @@ def test_settings_with_a_secret_are_passed_in_the_environment_and_others_in_the_
         more = with_options(target, {"jit": "off"})
         assert more.environment()["PGOPTIONS"].endswith(" -c jit=off")
         assert PASSWORD not in more.conninfo
+
+
+def test_a_setting_of_the_comparison_takes_precedence_over_the_uri() -> None:
+    target = uri_target("postgresql://u@h/db?options=-c%20work_mem%3D1MB", [Setting(name="work_mem", value="8MB")])
+    options = conninfo_to_dict(target.conninfo)["options"]
+    # Of several -c, the last one counts.
+    assert str(options).split()[-1] == "work_mem=8MB"
 
 
 def test_variables_of_pgversus_are_not_those_of_libpq(monkeypatch: pytest.MonkeyPatch) -> None:
