@@ -41,7 +41,8 @@ def server() -> Iterator[Server]:
     with own_server("16.12") as server:
         server.start()
         with psycopg.connect(server.target.conninfo, autocommit=True) as connection:
-            connection.execute("CREATE DATABASE app")
+            locale = "TEMPLATE template0 LC_COLLATE 'C.utf8' LC_CTYPE 'C.utf8'"
+            connection.execute(f"CREATE DATABASE app {locale}")
         with psycopg.connect(server.target.conninfo, dbname="app", autocommit=True) as connection:
             connection.execute(SCHEMA)
             connection.execute("ALTER DATABASE app SET work_mem TO '7MB'")
@@ -80,16 +81,23 @@ def test_a_dump_of_every_format_is_restored(form: DumpFormat, server: Server, cl
     assert found == ([], [(1, 1000)])
 
 
+OF_THE_DATABASE = """
+SELECT 1 / (datcollate = 'C.utf8' AND datctype = 'C.utf8')::int FROM pg_database WHERE datname = current_database();
+SELECT 1 / (current_setting('work_mem') = '7MB' AND current_setting('search_path') = 'public, "My Schema"')::int;
+"""
+
+
 @pytest.mark.parametrize("mode", [0o644, 0o600])
-def test_the_settings_of_the_dumped_database_are_restored(
-    mode: int, server: Server, client: Client, tmp_path: Path
+def test_settings_and_locale_of_the_dumped_database_are_those_of_the_arms(
+    command_line: CommandLine, mode: int, server: Server, client: Client, tmp_path: Path
 ) -> None:
     path = dumped(DumpFormat.CUSTOM, server, client, tmp_path)
     path.chmod(mode)
-    restored(path, server, client, f"with_settings_{mode}")
-    with psycopg.connect(server.target.conninfo, dbname=f"with_settings_{mode}") as connection:
-        shown = [connection.execute(f"SHOW {name}").fetchone() for name in ("work_mem", "search_path")]
-    assert shown == [("7MB",), ('public, "My Schema"',)]
+    # Each statement fails if its condition is not true.
+    script = command_line.write("of_the_database.sql", OF_THE_DATABASE)
+    ended = command_line.run("plans", "12.22", "17.8", "--restore", str(path), "-f", script, "--json")
+    assert ended.code == 0, ended.stderr
+    assert len(ended.document["comparisons"]) == 2
 
 
 @pytest.mark.parametrize("form", [DumpFormat.CUSTOM, DumpFormat.PLAIN])

@@ -9,6 +9,14 @@ from pathlib import Path
 from pgversus.builds.model import Build
 from pgversus.data.changed_files import check_unchanged
 from pgversus.data.data_directories import dump_of
+from pgversus.data.dumped_database import (
+    ClusterLocale,
+    DumpedDatabase,
+    apply_settings,
+    cluster_locale,
+    installed_locales,
+    read_database,
+)
 from pgversus.data.restoring import restore
 from pgversus.errors import DatasetError, ServerError
 from pgversus.host.commands import Finished, may_read, run
@@ -23,7 +31,7 @@ from pgversus.postgres.server import Server
 from pgversus.postgres.session import Target, connect
 from pgversus.records.preparation import RestoreProblem
 from pgversus.study.comparison import Arm
-from pgversus.study.dataset import Dump, DumpFormat, SetupFile, Statistics
+from pgversus.study.dataset import Dataset, Dump, DumpFormat, SetupFile, Statistics
 from pgversus.text.sql import quoted
 from pgversus.workload.pgbench import initialize_command, with_missing_tables
 
@@ -88,12 +96,23 @@ class LoadedCluster:
 class Loading:
     """Loads and prepares the data of a study."""
 
-    def __init__(self, directory: RunDirectory, client: Client, builds: Iterable[Build | None] = ()) -> None:
-        """builds: builds of the arms, one of which starts on a data directory that is restored."""
+    def __init__(
+        self,
+        directory: RunDirectory,
+        client: Client,
+        builds: Iterable[Build | None] = (),
+        settings_of_arms: frozenset[str] = frozenset(),
+    ) -> None:
+        """builds: builds of the arms, one of which starts on a data directory that is restored.
+
+        settings_of_arms: names of the settings that the arms have; those of a dumped database do not replace them.
+        """
         self.directory = directory
         self.client = client
         self._builds = tuple(builds)
         self._dumps: dict[Dump, Dump] = {}
+        self._databases: dict[Dump, DumpedDatabase] = {}
+        self.settings_of_arms = settings_of_arms
 
     def load(self, cluster: Cluster, arm: Arm, settings: Mapping[str, str]) -> LoadedCluster:
         """Load an arm's data into a new cluster; DatasetError or ServerError if that fails.
@@ -117,7 +136,12 @@ class Loading:
         DatasetError with the program's message if loading fails.
         """
         data, client = arm.dataset, self.client
-        not_restored = () if data.restore is None else restore(self._dump_of(data.restore), target, client, arm.label)
+        not_restored: list[RestoreProblem] = []
+        if data.restore is not None:
+            not_restored += restore(self._dump_of(data.restore), target, client, arm.label)
+            not_restored += apply_settings(self._database_of(data.restore).settings, target, self.settings_of_arms)
+            if (problem := self.locale_of(data).problem) is not None:
+                not_restored.append(problem)
         if data.pgbench_scale is not None:
             arguments = initialize_command(pgbench=client.pgbench, conninfo=target.conninfo, scale=data.pgbench_scale)
             finished = self._run(arguments, client.environment(target))
@@ -129,7 +153,18 @@ class Loading:
         if data.full_statistics:
             with connect(target) as connection:
                 catalog.analyze_fully(connection)
-        return not_restored
+        return tuple(not_restored)
+
+    def locale_of(self, data: Dataset) -> ClusterLocale:
+        """Return the locale of a cluster for these data: that of a dumped database if this host has it, otherwise C."""
+        if data.restore is None:
+            return ClusterLocale(options=())
+        return cluster_locale(self._database_of(data.restore), installed_locales())
+
+    def _database_of(self, source: Dump) -> DumpedDatabase:
+        if source not in self._databases:
+            self._databases[source] = read_database(self._dump_of(source), self.client)
+        return self._databases[source]
 
     def _dump_of(self, source: Dump) -> Dump:
         """Return the dump itself, or a dump of the data directory, which is made once per run."""

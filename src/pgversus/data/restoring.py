@@ -9,10 +9,9 @@ import re
 import subprocess
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import IO
-
-import psycopg
 
 from pgversus.data.dumps import check_dump_unchanged
 from pgversus.errors import DatasetError
@@ -33,21 +32,26 @@ _ROLES = (
     re.compile(rf"^(?:ALTER .* OWNER TO|(?:ALTER DEFAULT PRIVILEGES .*)?(?:GRANT .* TO|REVOKE .* FROM)) {_NAME}"),
     re.compile(rf"^ALTER DEFAULT PRIVILEGES FOR ROLE {_NAME}"),
 )
-_DATABASE_SETTING = re.compile(rf"^ALTER DATABASE {_ANY_NAME} SET (.*);$", re.MULTILINE)
 _CONNECT = re.compile(r"^\\c(?:onnect)?\b")
 _ENTRY = re.compile(r"^pg_restore: from TOC entry \d+; \d+ \d+ (.+?) (?:\(no owner\)|\S+)$")
 # The last word is the owner.
 _ERROR = re.compile(r"^pg_restore: error: (?:could not execute query: )?(?:ERROR: +)?(.*)$")
+_COMMAND = re.compile(
+    r"^Command was: (?:CREATE (?:UNIQUE )?INDEX .*? ON (?:ONLY )?|ALTER TABLE (?:ONLY )?|CREATE STATISTICS .* FROM "
+    r"|CREATE (?:CONSTRAINT )?TRIGGER .*? ON |CREATE RULE .*? TO |COPY |REFRESH MATERIALIZED VIEW )"
+    rf"(?:{_ANY_NAME}\.)?{_NAME}"
+)
+_ROWS = re.compile(r"(?:TABLE|MATERIALIZED VIEW) DATA (.*)")
 _PLAIN_ERROR = re.compile(r"^psql:.*?:(\d+): (?:ERROR|error): +(.*)$")
 _DONE = re.compile(r"^pg_restore: warning: errors ignored on restore: \d+$", re.MULTILINE)
 _UNKNOWN_SETTING = "unrecognized configuration parameter"
 _NOT_THE_DUMP = frozenset({"", "public", "postgres"})
 """Existing roles, and names that are not roles."""
-_MOST_REPORTED = 100
+_MOST_REPORTED = 1000
 
 
 def restore(dump: Dump, target: Target, client: Client, label: str) -> tuple[RestoreProblem, ...]:
-    """Restore a dump into an empty database; return the parts that the server rejected, at most a hundred.
+    """Restore a dump into an empty database; return the parts that the server rejected, at most a thousand.
 
     DatasetError if the dump has changed, cannot be read, or cannot be restored as a whole.
     label: label of the arm, for messages.
@@ -72,33 +76,9 @@ def restore(dump: Dump, target: Target, client: Client, label: str) -> tuple[Res
             ends_with_us=True,
             is_abridged=True,
         )
-    problems = list(_problems(finished.stderr))
+    problems = tuple(_problems(finished.stderr))[:_MOST_REPORTED]
     if not _is_complete(dump, finished):
         raise _failed(dump, label, finished, client)
-    if dump.format is not DumpFormat.PLAIN:
-        problems += _restore_settings(place, target, client, is_stream=not is_readable)
-    return tuple(problems[:_MOST_REPORTED])
-
-
-def _restore_settings(place: Path, target: Target, client: Client, *, is_stream: bool) -> list[RestoreProblem]:
-    """Apply the settings of the dumped database, such as its search_path; return those that the server rejected.
-
-    pg_restore restores them only into a database of the same name, which it creates.
-    """
-    source: AbstractContextManager[int | IO[bytes]] = place.open("rb") if is_stream else nullcontext(subprocess.DEVNULL)
-    command = [str(client.pg_restore), "--create", "--schema-only", "--section=pre-data", "-f", "-"]
-    with source as stdin:
-        finished = run(
-            [*command, *([] if is_stream else [str(place)])], stdin=stdin, user=client.user, ends_with_us=True
-        )
-    problems = []
-    with connect(target) as connection:
-        for setting in _DATABASE_SETTING.findall(finished.stdout):
-            try:
-                catalog.set_for_database(connection, setting)
-            except psycopg.Error as error:
-                message = str(error).strip().partition("\n")[0]
-                problems.append(_problem("settings of the database", message))
     return problems
 
 
@@ -120,8 +100,11 @@ def _roles_in(line: str) -> Iterator[str]:
     for pattern in _ROLES:
         # Names that begin with pg_ are reserved: such a role exists, or cannot be created.
         if (match := pattern.match(line)) and not match[1].startswith("pg_"):
-            name = match[1]
-            yield name[1:-1].replace('""', '"') if name.startswith('"') else name.lower()
+            yield _unquoted(match[1])
+
+
+def _unquoted(name: str) -> str:
+    return name[1:-1].replace('""', '"') if name.startswith('"') else name.lower()
 
 
 def _arguments(dump: Dump, target: Target, client: Client, *, is_stream: bool) -> list[str]:
@@ -143,18 +126,28 @@ def _is_complete(dump: Dump, finished: Finished) -> bool:
 
 def _problems(stderr: str) -> Iterator[RestoreProblem]:
     """Yield the errors that pg_restore or psql reported and ignored."""
-    entry = ""
+    entry, found = "", list[RestoreProblem]()
     for line in stderr.splitlines():
-        if found := _ENTRY.match(line):
-            entry = found[1]
-        elif found := _ERROR.match(line):
-            yield _problem(entry or "settings", found[1])
-        elif found := _PLAIN_ERROR.match(line):
-            yield _problem(f"line {found[1]}", found[2])
+        if match := _ENTRY.match(line):
+            entry = match[1]
+        elif match := _ERROR.match(line):
+            found.append(_problem(entry or "settings", match[1]))
+        elif match := _PLAIN_ERROR.match(line):
+            found.append(_problem(f"line {match[1]}", match[2]))
+        elif found and (match := _COMMAND.match(line)):
+            # pg_restore prints the command below its error.
+            found[-1] = replace(found[-1], table=_unquoted(match[1]))
+    yield from found
 
 
 def _problem(item: str, message: str) -> RestoreProblem:
-    return RestoreProblem(item=item, message=message, is_setting=message.startswith(_UNKNOWN_SETTING))
+    rows = _ROWS.match(item)
+    return RestoreProblem(
+        item=item,
+        message=message,
+        is_setting=message.startswith(_UNKNOWN_SETTING),
+        table="" if rows is None else rows[1],
+    )
 
 
 def _failed(dump: Dump, label: str, finished: Finished, client: Client) -> DatasetError:

@@ -18,7 +18,7 @@ from pgversus.postgres.cluster import INITDB_OPTIONS
 from pgversus.study.dataset import Dataset, SetupFile, Statistics
 from pgversus.text.redaction import value_without_secrets
 
-FORM = 7
+FORM = 8
 """Incremented whenever loading changes in a way that no field below reflects."""
 
 _KEY_DIGITS = 16
@@ -71,6 +71,8 @@ class SnapshotKey:
     statistics: str = Statistics.ALL.value
     is_of_application: bool = False
     """Whether there is a role for the statements of an application."""
+    settings_of_arms: tuple[str, ...] = ()
+    """Names of settings that were not taken from a dumped database."""
 
     @property
     def key(self) -> str:
@@ -84,12 +86,20 @@ class SnapshotKey:
 
 
 def snapshot_key(
-    dataset: Dataset, build: Build, client: Client, settings: Mapping[str, str], *, is_of_application: bool = False
+    dataset: Dataset,
+    build: Build,
+    client: Client,
+    settings: Mapping[str, str],
+    *,
+    locale: tuple[str, ...] = (),
+    settings_of_arms: frozenset[str] = frozenset(),
+    is_of_application: bool = False,
 ) -> SnapshotKey | None:
     """Return the key of the snapshot of a dataset; None if its inputs are not known beforehand.
 
-    settings: settings of the server while the snapshot is created. is_of_application: whether statements of an
-    application will be executed on it.
+    settings: settings of the server while the snapshot is created. locale: options of initdb for the locale of a dumped
+    database. settings_of_arms: names of settings that are not taken from it. is_of_application: whether statements of
+    an application will be executed on it.
     """
     files = (*dataset.setup_files, *dataset.prepare)
     sha256 = build.sha256 or readable_sha256(build.program("postgres"))
@@ -100,7 +110,7 @@ def snapshot_key(
         version=build.version,
         origin=build.origin,
         build_sha256=sha256,
-        initdb_options=INITDB_OPTIONS,
+        initdb_options=(*INITDB_OPTIONS, *locale),
         settings=tuple(sorted(settings.items())),
         pgbench_scale=dataset.pgbench_scale,
         pgbench=None if dataset.pgbench_scale is None and dataset.restore is None else client.version,
@@ -110,6 +120,7 @@ def snapshot_key(
         full_statistics=dataset.full_statistics,
         statistics=dataset.statistics.value,
         is_of_application=is_of_application,
+        settings_of_arms=() if dataset.restore is None else tuple(sorted(settings_of_arms)),
         restore_sha256=None if dataset.restore is None else dataset.restore.sha256,
         restore_database="" if dataset.restore is None else dataset.restore.database,
     )

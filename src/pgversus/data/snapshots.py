@@ -28,7 +28,7 @@ from pgversus.postgres.fingerprint import Fingerprint, check_equal_data, gather
 from pgversus.postgres.session import Target, connect, uri_target
 from pgversus.records.preparation import Preparation, RestoreProblem
 from pgversus.study.comparison import Arm
-from pgversus.study.dataset import Dataset
+from pgversus.study.dataset import Dataset, DumpFormat
 from pgversus.study.needs import SnapshotName
 from pgversus.study.servers import RunningServer, ServerName
 from pgversus.study.settings import Setting, shaping_settings
@@ -192,7 +192,13 @@ class Snapshots:
     def _taken_or_made(self, arm: Arm, build: Build, shaping: Sequence[Setting]) -> LoadedCluster:
         settings = {**self._common, **{setting.name: setting.value for setting in shaping}, **LOADING_SETTINGS}
         recipe = snapshot_key(
-            arm.dataset, build, self._loading.client, settings, is_of_application=arm.workload.is_of_application
+            arm.dataset,
+            build,
+            self._loading.client,
+            settings,
+            locale=self._locale_in_key(arm.dataset),
+            settings_of_arms=self._loading.settings_of_arms,
+            is_of_application=arm.workload.is_of_application,
         )
         home = self._directory.snapshot_directory(next(self._homes))
         if recipe is not None and (taken := self._kept.take(recipe, home, build)) is not None:
@@ -211,7 +217,8 @@ class Snapshots:
     def _make(self, arm: Arm, build: Build, home: Path, settings: Mapping[str, str]) -> LoadedCluster:
         if not arm.dataset.is_derived:
             self._say_what_is_done(arm)
-            return self._loading.load(make_cluster(build, home, self._directory.user), arm, settings)
+            locale = self._loading.locale_of(arm.dataset).options
+            return self._loading.load(make_cluster(build, home, self._directory.user, locale), arm, settings)
         loaded = self.get(replace(arm, dataset=arm.dataset.loaded), build)
         assert loaded.cluster is not None  # noqa: S101 - only running servers have none
         self._progress.say(f"preparing the data of {arm.label}")
@@ -222,6 +229,11 @@ class Snapshots:
             not_restored=loaded.not_restored,
         )
         return self._loading.derive(frozen, home, arm, settings)
+
+    def _locale_in_key(self, data: Dataset) -> tuple[str, ...]:
+        """Return the options for the locale; none for a data directory, which determines it and takes time to dump."""
+        is_dumped_here = data.restore is not None and data.restore.format is DumpFormat.DATA_DIRECTORY
+        return () if is_dumped_here else self._loading.locale_of(data).options
 
     def _say_what_is_done(self, arm: Arm) -> None:
         is_there = arm.dataset.is_empty or arm.server in self._loaded_before

@@ -62,13 +62,18 @@ class RunResources:
         """
         return Snapshots(
             self.directory,
-            Loading(self.directory, client, self.builds.values()),
+            Loading(self.directory, client, self.builds.values(), _names_of_settings(self.study)),
             self.kept,
             self.common_settings,
             progress,
             loaded_before=loaded_before,
             note_loaded=note_loaded,
         )
+
+
+def _names_of_settings(study: Study) -> frozenset[str]:
+    arms = (arm for context in study.contexts for arm in context.comparison.arms)
+    return frozenset(setting.name.lower() for arm in arms for setting in arm.settings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

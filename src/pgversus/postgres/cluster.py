@@ -50,12 +50,15 @@ def make_home(directory: Path) -> Path:
     return directory / "data"
 
 
-def make_cluster(build: Build, directory: Path, user: ServerUser) -> Cluster:
-    """Create a cluster in directory/data; ServerError with the output of initdb if that fails."""
+def make_cluster(build: Build, directory: Path, user: ServerUser, options: Sequence[str] = ()) -> Cluster:
+    """Create a cluster in directory/data; ServerError with the output of initdb if that fails.
+
+    options: further options of initdb, which take precedence.
+    """
     data_directory = make_home(directory)
     make_directory(data_directory, 0o700)
     user.change_owner(data_directory)
-    arguments = [str(build.program("initdb")), "-D", str(data_directory), *INITDB_OPTIONS]
+    arguments = [str(build.program("initdb")), "-D", str(data_directory), *INITDB_OPTIONS, *options]
     finished = run(arguments, user=user, directory=directory)
     if not finished.succeeded:
         raise ServerError(

@@ -68,6 +68,10 @@ class BuildRecord:
     """Output of git diff --stat since the baseline's commit; None if they are from different repositories."""
 
 
+DATABASE_SETTINGS, DATABASE_LOCALE = "settings of the database", "locale of the database"
+"""Items of a dump that are no objects."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoreProblem:
     """A part of a dump that a server did not accept."""
@@ -78,6 +82,8 @@ class RestoreProblem:
     """The server's message."""
     is_setting: bool
     """Whether it is only a setting that the server does not know, which a newer pg_dump writes into every dump."""
+    table: str = ""
+    """The table of which it is a part (an index, a constraint, the rows), without its schema; empty if unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

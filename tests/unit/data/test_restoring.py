@@ -14,7 +14,19 @@ Command was: CREATE EXTENSION IF NOT EXISTS postgis WITH SCHEMA public;
 
 pg_restore: from TOC entry 3354; 0 16390 TABLE DATA t app
 pg_restore: error: COPY failed for table "t": ERROR:  relation "t" does not exist
-pg_restore: warning: errors ignored on restore: 3
+pg_restore: from TOC entry 3360; 1259 16400 INDEX items_note app
+pg_restore: error: could not execute query: ERROR:  operator class "gin_trgm_ops" does not exist
+Command was: CREATE INDEX items_note ON public."Items" USING gin (note public.gin_trgm_ops);
+
+
+pg_restore: from TOC entry 3361; 2606 16401 CONSTRAINT orders orders_no_overlap app
+pg_restore: error: could not execute query: ERROR:  data type integer has no default operator class
+DETAIL:  More.
+Command was: ALTER TABLE ONLY public.orders
+    ADD CONSTRAINT orders_no_overlap EXCLUDE USING gist (customer WITH =);
+
+
+pg_restore: warning: errors ignored on restore: 5
 """
 PLAIN = """psql:/tmp/app.sql:12: ERROR:  unrecognized configuration parameter "transaction_timeout"
 psql:<stdin>:40: ERROR:  type "geometry" does not exist
@@ -33,6 +45,19 @@ def test_ignored_errors_of_an_archive_are_read_with_their_objects() -> None:
             item="TABLE DATA t",
             message='COPY failed for table "t": ERROR:  relation "t" does not exist',
             is_setting=False,
+            table="t",
+        ),
+        RestoreProblem(
+            item="INDEX items_note",
+            message='operator class "gin_trgm_ops" does not exist',
+            is_setting=False,
+            table="Items",
+        ),
+        RestoreProblem(
+            item="CONSTRAINT orders orders_no_overlap",
+            message="data type integer has no default operator class",
+            is_setting=False,
+            table="orders",
         ),
     ]
 
