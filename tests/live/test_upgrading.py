@@ -19,6 +19,7 @@ from pgversus.postgres.server import Server
 from pgversus.postgres.session import connect, uri_target
 from pgversus.statements.literals import with_casts
 from pgversus.statements.statement import NO_VALUES, ValueClass
+from pgversus.store.folder import confirmation_folder, holds_results
 from pgversus.study.targets import CHANGED_DEFAULTS, default_in
 from tests.live.conftest import CommandLine, own_server, results_database
 from tests.recorded_shop import SHOP, shop_statements
@@ -148,7 +149,7 @@ def test_pgbenchs_own_load_is_checked_from_its_dump_and_records(
     arguments += ["--coverage", "100%"]
     sources = ["--statements", str(application.counters), "--statements", str(application.logs[1])]
     results = str(tmp_path / "results")
-    ended = command_line.run(*arguments, *sources, "--results", results, "--no-plans", "--json")
+    ended = command_line.run(*arguments, *sources, "--results", results, "--json")
     assert ended.code == 0, ended.stderr
     (upgrade,) = ended.document["upgrades"]
     found = {one["statement"]["text"].split()[0]: one for one in upgrade["statements"]}
@@ -160,8 +161,17 @@ def test_pgbenchs_own_load_is_checked_from_its_dump_and_records(
     assert any(one["obstacle"].startswith("neither") for one in upgrade["left_out"])
     report = command_line.run("report", results)
     assert "from 16.12 to 17.8" in report.stdout
-    again = command_line.run(*arguments, *sources, "--results", results, "--no-plans", "--json")
+    again = command_line.run(*arguments, *sources, "--results", results, "--json")
     assert again.document["upgrades"] == ended.document["upgrades"]
+
+
+PARTITIONS = """
+CREATE TABLE whole (day int, kind int) PARTITION BY RANGE (day);
+CREATE TABLE part_1 PARTITION OF whole FOR VALUES FROM (0) TO (10);
+CREATE TABLE part_2 PARTITION OF whole FOR VALUES FROM (10) TO (200);
+INSERT INTO whole SELECT i, CASE WHEN i < 10 THEN 1 ELSE 2 END FROM generate_series(1, 110) AS i;
+ANALYZE whole;
+"""
 
 
 def test_statistics_suggest_values_for_parameters(application: Recorded) -> None:
@@ -177,13 +187,18 @@ def test_statistics_suggest_values_for_parameters(application: Recorded) -> None
         widths = [int(values[2] or 0) - int(values[1] or 0) for values in (common, rare)]
         assert widths[0] > 10 * widths[1] > 0
         rejected = suggestion(connection, "SELECT 1 FROM nowhere WHERE a = $1")
-        assert (rejected.samples, rejected.obstacle) == ((), 'relation "nowhere" does not exist')
+        assert rejected.samples == ()
+        assert rejected.obstacle == 'rejected by the server: relation "nowhere" does not exist'
         unknown = suggestion(connection, "SELECT aid FROM pgbench_accounts WHERE aid % 7 = $1")
         assert (unknown.samples, unknown.obstacle) == ((), NO_VALUES)
         # As pg_stat_statements has it, and as applications ask whether there is a row.
         text = "SELECT $1 AS one FROM pgbench_accounts WHERE aid = $2 AND now() > now() - interval $3 LIMIT $4"
         (one,) = suggestion(connection, with_casts(text)).samples
         assert (one.values[0], *one.values[2:]) == ("x", "1 day", "10")
+        connection.execute(PARTITIONS)
+        # The value of the whole table, not that of its first partition.
+        assert suggestion(connection, "SELECT * FROM whole WHERE kind = $1").samples[0].values == ("2",)
+        connection.execute("DROP TABLE whole")
         # Each of them was planned, none executed.
         assert connection.execute("SELECT count(*) FROM pgbench_accounts WHERE bid = 1").fetchone() == (100_000,)
 
@@ -223,6 +238,38 @@ def test_side_effects_of_settings_that_undo_a_slower_statement_are_measured(
     assert effect["low"] < effect["ratio"] < effect["high"]
     report = command_line.run("report", results)
     assert "enable_seqscan = off also changes the plan of 1 other statement: longest (" in report.stdout
+
+
+@pytest.mark.long
+def test_a_check_that_is_killed_in_its_confirmation_is_resumed(command_line: CommandLine) -> None:
+    # On a busy host, executions must be much shorter than windows.
+    command_line.write("setup.sql", TABLE.replace("30000", "3000"))
+    command_line.write("statements.sql", STATEMENTS.partition("-- name: longest")[0])
+    data = ("--setup", "setup.sql", "--statements", "statements.sql", "--no-plans", "--results", "results")
+    costs = ("--set", "random_page_cost=0", "--set", "seq_page_cost=0", "--set", "max_parallel_workers_per_gather=0")
+    arguments = ("upgrade-check", "16.12", "15.14", *data, *costs)
+    process = command_line.start(*arguments, "--json")
+    confirmation = confirmation_folder(command_line.directory / "results")
+    command_line.wait_for(lambda: holds_results(confirmation) and blocks_in(confirmation), seconds=180)
+    process.kill()
+    process.communicate(timeout=60)
+    before = {folder: blocks_in(folder) for folder in (confirmation.parent, confirmation)}
+    assert len(before[confirmation.parent]) == 12
+    ended = command_line.run(*arguments, "--json")
+    assert ended.code == 0, ended.stderr
+    (upgrade,) = ended.document["upgrades"]
+    findings = {one["statement"]["name"]: one["finding"] for one in upgrade["statements"]}
+    assert findings["distinct sum"] == "slower"
+    for folder, blocks in before.items():
+        assert blocks_in(folder)[: len(blocks)] == blocks
+
+
+def blocks_in(results: Path) -> list[tuple[object, ...]]:
+    """Return all stored blocks with the time at which they ended, in order."""
+    with results_database(results) as database:
+        found = database.execute("SELECT context, block, finished_at FROM block ORDER BY rowid").fetchall()
+    database.close()
+    return found
 
 
 UNKNOWN_VALUES = """

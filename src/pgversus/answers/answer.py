@@ -29,6 +29,8 @@ class Severity(StrEnum):
 
 OTHER_ROWS, OTHER_ORDER = "other-rows", "other-order"
 """The slugs of the gravest caveats: a contender that returns different rows does different work."""
+NOT_RESTORED = "not-restored"
+"""The slug of the caveat about parts of a dump that a server rejected."""
 _SEVERITIES = {
     Severity.GRAVE: frozenset(
         {
@@ -37,7 +39,7 @@ _SEVERITIES = {
             OTHER_ROWS,
             OTHER_ORDER,
             "mixed-builds",
-            "not-restored",
+            NOT_RESTORED,
             "unequal-databases",
             "unequal-settings",
             "unequal-indexes",

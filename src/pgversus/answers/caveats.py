@@ -4,11 +4,11 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 
-from pgversus.answers.answer import OTHER_ORDER, OTHER_ROWS, Caveat, about, between
+from pgversus.answers.answer import NOT_RESTORED, OTHER_ORDER, OTHER_ROWS, Caveat, about, between
 from pgversus.answers.load_caveats import ArmMeasurement, load_caveats, measured_of
 from pgversus.answers.plans import rows_by_statement
 from pgversus.records.plans import CapturedPlans
-from pgversus.records.preparation import RUNNING_SERVER, ArmFacts, Difference, Preparation
+from pgversus.records.preparation import DATABASE_LOCALE, RUNNING_SERVER, ArmFacts, Difference, Preparation
 from pgversus.records.trials import Block
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.confidence import FARTHEST, Verdict, judge
@@ -149,10 +149,14 @@ def _mixed_builds(
 def _not_restored(comparison: Comparison, facts: Sequence[ArmFacts]) -> Iterator[Caveat]:
     """Yield caveats about the objects and the settings of a dump that a server did not accept."""
     for arm, found in zip(comparison.arms, facts, strict=True):
-        if problems := [(one.item, one.message) for one in found.not_restored if not one.is_setting]:
-            yield about("not-restored", arm, problems=problems)
+        objects = [one for one in found.not_restored if not one.is_setting and one.item != DATABASE_LOCALE]
+        if problems := [(one.item, one.message) for one in objects]:
+            yield about(NOT_RESTORED, arm, problems=problems)
         if problems := [(one.item, one.message) for one in found.not_restored if one.is_setting]:
             yield about("settings-not-restored", arm, problems=problems)
+        for one in found.not_restored:
+            if one.item == DATABASE_LOCALE:
+                yield about("other-locale", arm, locale=one.message)
 
 
 def _unequal_databases(comparison: Comparison, differences: Sequence[Difference]) -> Iterator[Caveat]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from pydantic import TypeAdapter, ValidationError
 
-from pgversus.answers.upgrade import Finding, StatementFinding
+from pgversus.answers.findings import Finding, StatementFinding
 from pgversus.errors import StudyError
 from pgversus.statements.statement import ValueClass
 from pgversus.text.validation import first_problem

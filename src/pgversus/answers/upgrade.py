@@ -1,45 +1,22 @@
-"""The answer of an upgrade check: the effect on each statement of an application, and on its whole load."""
+"""The answer of an upgrade check: findings from its screening and its confirmation."""
 
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from pgversus.answers.answer import OTHER_ORDER, OTHER_ROWS, Answer, AttributionResult, StudyAnswer, Unanswered
+from pgversus.answers.answer import OTHER_ORDER, OTHER_ROWS, Answer, StudyAnswer, Unanswered
+from pgversus.answers.findings import Finding, LoadChange, LogRatio, SideEffect, StatementFinding, UpgradeAnswer
 from pgversus.answers.plans import ComparedPlans, also_changed, changed_plans
 from pgversus.records.trials import NOTHING_FINISHED
-from pgversus.stats.confidence import UNBOUNDED, Interval, Verdict
+from pgversus.stats.confidence import UNBOUNDED, Verdict
 from pgversus.stats.moderation import ModeratedEstimate, moderated, selected
 from pgversus.study.application import script_in
 from pgversus.study.comparison import BASELINE, Arm
 from pgversus.study.statement_scripts import SCRIPT
 from pgversus.study.study import ApplicationStatement
 
-
-class Finding(StrEnum):
-    """Effect of an upgrade on a statement, the most important first."""
-
-    OTHER_ROWS = "different rows"
-    FAILS = "fails"
-    SLOWER = "slower"
-    """Confirmed in fresh blocks, like FASTER."""
-    LIKELY_SLOWER = "likely slower"
-    """Found by the screening and not confirmed, like LIKELY_FASTER."""
-    CHANGED_PLAN = "changed plan"
-    """A different plan; no difference in speed was found."""
-    NOT_MEASURED = "not measured"
-    NO_DIFFERENCE = "no difference found"
-    """The interval shows how large a difference may be."""
-    EQUIVALENT = "equivalent"
-    """Confirmed in fresh blocks: the difference is smaller than the margin."""
-    LIKELY_FASTER = "likely faster"
-    FASTER = "faster"
-
-
-NEEDS_ATTENTION = (Finding.OTHER_ROWS, Finding.FAILS, Finding.SLOWER, Finding.LIKELY_SLOWER)
-OPEN = (Finding.LIKELY_SLOWER, Finding.LIKELY_FASTER, Finding.NOT_MEASURED)
 _OF_VERDICT = {
     Verdict.SLOWER: Finding.SLOWER,
     Verdict.FASTER: Finding.FASTER,
@@ -47,97 +24,10 @@ _OF_VERDICT = {
 }
 _WITHOUT_RATIO = frozenset({Finding.FAILS, Finding.NOT_MEASURED})
 _WITHOUT_DIFFERENCE = frozenset({Finding.NO_DIFFERENCE, Finding.EQUIVALENT})
+_WRITING = ("Insert", "Update", "Delete", "Merge")
+"""Operators of statements that write: without RETURNING, they return no rows."""
 _WIDEST = 5.0
 """Half width of a log ratio from which an interval says nothing about the load: a factor of 150 to each side."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogRatio:
-    """A log ratio of throughput with its interval."""
-
-    point: float
-    interval: Interval
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SideEffect:
-    """Effect of settings that undo a slower statement on another one, whose plan they change as well."""
-
-    statement: str
-    """Its name."""
-    log_ratio: LogRatio | None = None
-    """With these settings / without, in throughput; None if it was not measured."""
-    differs: bool = False
-    """Whether the statement differs, by the rule with which a screening selects statements."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatementFinding:
-    """Effect of an upgrade to one target on one statement."""
-
-    statement: ApplicationStatement
-    finding: Finding
-    share: float | None
-    """Share of the total time of all statements; None if the sources have no times, and for planning."""
-    log_ratio: LogRatio | None = None
-    """Target / source in throughput; None if it was not measured."""
-    changed: tuple[ComparedPlans, ...] = ()
-    """Its plans that changed; without any, those that are executed differently."""
-    confirmed: Answer | None = None
-    """Its confirmation; None if it was not measured again."""
-    attributed: AttributionResult | None = None
-    """The effect of its plans, and the settings that restore them; None if not measured in time."""
-    side_effects: tuple[SideEffect, ...] | None = None
-    """Effects of these settings on each other statement whose plan they change; None if unknown."""
-    failure: str = ""
-    """Why it was not measured; empty if it was."""
-
-    def is_confirmed_slower(self, target: str) -> bool:
-        """Return whether its confirmation found it slower on the target with this label, whatever else was found."""
-        if self.confirmed is None:
-            return False
-        arms, results = self.confirmed.comparison.arms, self.confirmed.analysis.results
-        return any(one.verdict is Verdict.SLOWER and arms[one.contender].label == target for one in results)
-
-    @property
-    def has_changed_plan(self) -> bool:
-        """Whether a plan is different, not only its execution."""
-        return any(not one.difference.is_same_plan for one in self.changed)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadChange:
-    """The total time of the application on the target, divided by that on the source, over measured statements."""
-
-    ratio: float
-    low: float
-    high: float
-    """Bounds that hold jointly for all statements."""
-    share: float
-    """Share of the measured statements in the total time."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UpgradeAnswer:
-    """The answer for one target."""
-
-    source: str
-    target: str
-    findings: tuple[StatementFinding, ...]
-    """The most important first, then by share."""
-    load: LoadChange | None
-    """None without times in the sources, or without a measured statement."""
-    planned: Mapping[str, ComparedPlans] = field(default_factory=dict)
-    """Generic plans of statements that were not executed because their values are unknown, by name."""
-
-    @property
-    def planning(self) -> StatementFinding | None:
-        """The finding on the planning of all statements; None if that is not part of the check."""
-        return next((one for one in self.findings if one.statement.is_planning), None)
-
-    def having(self, *findings: Finding) -> tuple[StatementFinding, ...]:
-        """Return the statements of the application with one of these findings."""
-        return tuple(one for one in self.findings if one.finding in findings and not one.statement.is_planning)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,9 +162,36 @@ def _measured(
         attributed=attributed,
         side_effects=side_effects if finding is Finding.SLOWER and attributed and attributed.restoration else None,
         failure=next(_failures(target, answer, confirmed), "") if finding in _WITHOUT_RATIO else "",
+        not_restored=_not_restored(answer, target),
+        finds_nothing=_finds_nothing(statement, answer),
     )
     has_other_plan = found.has_changed_plan and finding in _WITHOUT_DIFFERENCE
     return replace(found, finding=Finding.CHANGED_PLAN) if has_other_plan else found
+
+
+def _not_restored(answer: Answer, target: int) -> tuple[str, ...] | None:
+    """Return the rejected parts of the tables in the plans of a statement, on the source or on a target.
+
+    None if there are any, and the plans are unknown.
+    """
+    problems = [one for arm in (BASELINE, target) for one in answer.arms[arm].not_restored if one.table]
+    if not problems:
+        return ()
+    plans = answer.plans()
+    if plans is None:
+        return None
+    executed = (plan for one in plans.compared if one.is_executed for plan in one.plans)
+    tables = {node.relation for plan in executed for node in plan.nodes}
+    return tuple(dict.fromkeys(one.item for one in problems if one.table in tables))
+
+
+def _finds_nothing(statement: ApplicationStatement, answer: Answer) -> bool:
+    """Return whether a query returns no rows on the source, although it returns at least one in the application."""
+    if not statement.rows_per_call or statement.rows_per_call < 1:
+        return False
+    plans = answer.plans()
+    roots = [] if plans is None else [one.plans[BASELINE].root for one in plans.compared]
+    return bool(roots) and all(root.op not in _WRITING and root.measured.rows == 0 for root in roots)
 
 
 def _finding(screened: _Screened, confirmed: Answer | None) -> Finding:

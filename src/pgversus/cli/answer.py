@@ -148,7 +148,8 @@ def exit_code(answer: "StudyAnswer", fail_on: tuple[str, ...], *, known: "KnownF
 
 def _has_failed(answer: "StudyAnswer", known: "KnownFindings | None") -> bool:
     """Return whether a trial failed or, in an upgrade check, a statement whose failure is not known."""
-    from pgversus.answers.upgrade import Finding, upgrade_answers  # noqa: PLC0415 - the same
+    from pgversus.answers.findings import Finding  # noqa: PLC0415 - the same
+    from pgversus.answers.upgrade import upgrade_answers  # noqa: PLC0415 - the same
     from pgversus.study.study import StudyKind  # noqa: PLC0415 - the same
 
     if answer.study.kind is StudyKind.UPGRADE_CHECK:
@@ -176,7 +177,8 @@ def _verdicts(answer: "StudyAnswer", known: "KnownFindings | None") -> Iterator[
 
 def _findings(answer: "StudyAnswer", known: "KnownFindings | None") -> Iterator[str]:
     """Yield the findings of an upgrade check that are not known, in the words of --fail-on."""
-    from pgversus.answers.upgrade import OPEN, Finding, upgrade_answers  # noqa: PLC0415 - the same
+    from pgversus.answers.findings import OPEN, Finding  # noqa: PLC0415 - the same
+    from pgversus.answers.upgrade import upgrade_answers  # noqa: PLC0415 - the same
 
     for upgrade in upgrade_answers(answer):
         for one in upgrade.findings:

@@ -63,14 +63,15 @@ def statements(sources: tuple[str, ...], *, limit: int, as_json: bool, output: s
 def collected(sources: "Iterable[str]") -> "Sequence[RecordedStatement]":
     """Return the statements of all sources, the largest first. Errors of `read_sources`.
 
-    Sources of which a part was skipped, or in which nothing was found, are reported on standard error.
+    Sources of which a part was skipped, in which nothing was found, or whose statements were prepared, are reported on
+    standard error.
     """
     from pgversus.report.statements import source_lines  # noqa: PLC0415 - not for `--help`
     from pgversus.statements.collection import Collection  # noqa: PLC0415 - the same
 
     collection = Collection()
     for report in read_sources(sources, collection):
-        if report.skipped or not report.found:
+        if report.skipped or report.prepared or not report.found:
             for line in source_lines(report):
                 write_error(line)
     return collection.statements

@@ -34,9 +34,12 @@ def suggestion(connection: Connection, text: str) -> Suggestion:
         # The conditions of partitions that are pruned for NULL would be missing.
         connection.execute("SET LOCAL enable_partition_pruning = off")
         _prepare(connection, text)
+        accepted.append(True)
         return Suggestion(samples=tuple(_suggested(connection, text)))
 
-    return _asked(connection, text, ask, lambda message: Suggestion(rejection=message))
+    accepted: list[bool] = []
+    # What fails later concerns the search for values, not the statement.
+    return _asked(connection, text, ask, lambda message: Suggestion(rejection="" if accepted else message))
 
 
 def can_be_prepared(connection: Connection, text: str) -> bool:
@@ -73,7 +76,7 @@ def _asked(connection: Connection, text: str, ask: Callable[[], T], reject: Call
                 expected="a server that plans the statement or rejects it",
                 to_do="read the server's log, and remove this statement from the sources",
             ) from error
-        return reject(error.diag.message_primary or str(error).strip().partition("\n")[0])
+        return reject(code_without_secrets(error.diag.message_primary or str(error).strip().partition("\n")[0]))
 
 
 def _suggested(connection: Connection, text: str) -> list[Sample]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pgversus.answers.answer import OTHER_ORDER, OTHER_ROWS, Caveat
+from pgversus.answers.answer import NOT_RESTORED, OTHER_ORDER, OTHER_ROWS, Caveat
 from pgversus.records.plans import StatementName, Uncertainty
 from pgversus.records.preparation import origin_text
 from pgversus.report.methodology import phase_word
@@ -84,10 +84,12 @@ SENTENCES = {
         "{baseline} ({baseline_origin}) and {contender} ({contender_origin}) were built differently, which alone can "
         "change the speed by a factor of up to 1.5: {parts}"
     ),
-    "not-restored": N_("{arm} rejected parts of the dump: {problems}"),
+    NOT_RESTORED: N_("{arm} rejected parts of the dump: {problems}"),
     "settings-not-restored": N_(
-        "{arm} does not have some of the settings that a newer pg_dump wrote to the dump, and was loaded without them: "
-        "{problems}"
+        "{arm} was loaded without some of the settings in the dump, which it lacks, rejects or has itself: {problems}"
+    ),
+    "other-locale": N_(
+        "the dumped database has the locale {locale}, which is not used here: {arm} compares and sorts text as in C"
     ),
     "unequal-databases": N_(
         "the databases of {baseline} and {contender} differ in encoding or collation, which changes the speed of "

@@ -40,7 +40,14 @@ def statements_document(statements: Sequence[RecordedStatement], reports: Sequen
     return {
         "schema": SCHEMA,
         "sources": [
-            {"file": one.where, "form": one.form, "found": one.found, "skipped": dict(one.skipped)} for one in reports
+            {
+                "file": one.where,
+                "form": one.form,
+                "found": one.found,
+                "prepared": one.prepared,
+                "skipped": dict(one.skipped),
+            }
+            for one in reports
         ],
         "statements": [
             {
@@ -58,6 +65,9 @@ def statements_document(statements: Sequence[RecordedStatement], reports: Sequen
 def source_lines(report: SourceReport) -> list[str]:
     """Return what was found in a source, and what was skipped and why."""
     lines = [f"{visible(report.where)}: {report.form}, {whole(report.found)} found"]
+    if report.prepared:
+        share = percent(report.prepared / report.found)
+        lines.append(f"  at least {share} of them executed as prepared statements (-M prepared)")
     return lines + [f"  skipped {whole(number)}: {reason}" for reason, number in report.skipped.most_common()]
 
 

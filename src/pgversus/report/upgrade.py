@@ -5,9 +5,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
-from pgversus.answers.answer import StudyAnswer
-from pgversus.answers.plans import ComparedPlans
-from pgversus.answers.upgrade import (
+from pgversus.answers.answer import NOT_RESTORED, Severity, StudyAnswer
+from pgversus.answers.findings import (
     NEEDS_ATTENTION,
     Finding,
     LoadChange,
@@ -15,18 +14,20 @@ from pgversus.answers.upgrade import (
     SideEffect,
     StatementFinding,
     UpgradeAnswer,
-    upgrade_answers,
 )
+from pgversus.answers.plans import ComparedPlans
+from pgversus.answers.upgrade import upgrade_answers
 from pgversus.plans.sentences import headline, sentences
 from pgversus.report.answer_table import AnswerTable
 from pgversus.report.plans import override_text
 from pgversus.report.sentences import interval_heading
 from pgversus.report.why import why_of
+from pgversus.statements.statement import REJECTED
 from pgversus.stats.confidence import ratio_bounds
 from pgversus.study.study import ApplicationStatement
 from pgversus.text.redaction import visible
 from pgversus.text.translation import N_, _, listed, ngettext, together, translate_stored
-from pgversus.text.units import RatioTexts, change, percent, ratio_texts, shows_factors
+from pgversus.text.units import RatioTexts, change, percent, ratio_texts, shows_factors, significant
 
 _FINDINGS = {
     Finding.OTHER_ROWS: N_("different rows"),
@@ -88,7 +89,7 @@ def _table_of_left_out(answer: StudyAnswer, most: int) -> Iterator[AnswerTable]:
             rows=[
                 (
                     visible(_described(one)),
-                    translate_stored(one.obstacle),
+                    visible(translate_stored(one.obstacle)),
                     percent(one.seconds / total_s) if total_s else "",
                     _generic_plan(one, upgrades),
                 )
@@ -144,19 +145,26 @@ def _rows(upgrade: UpgradeAnswer) -> Iterator[tuple[str, ...]]:
 
 
 def _needs_check(found: StatementFinding) -> bool:
-    """Return whether a grave caveat concerns the confirmation of a claim."""
+    """Return whether a grave caveat concerns the confirmation of a claim, or a rejected object any finding."""
+    return bool(found.not_restored) or _has_grave_caveats(found)
+
+
+def _has_grave_caveats(found: StatementFinding) -> bool:
+    """Return whether a grave caveat concerns the confirmation of a claim.
+
+    Most rejected parts of a dump belong to tables that the statement does not read, if its plans are known.
+    """
     again = found.confirmed
-    return again is not None and found.finding in _CLAIMS and any(map(again.needs_check, again.analysis.results))
+    if again is None or found.finding not in _CLAIMS:
+        return False
+    caveats = (one for result in again.analysis.results for one in again.caveats_of(result.contender))
+    without = NOT_RESTORED if found.not_restored is not None else ""
+    return any(one.severity is Severity.GRAVE and one.slug != without for one in caveats)
 
 
 def _notes(upgrade: UpgradeAnswer) -> Iterator[str]:
     for one in upgrade.findings:
-        if _needs_check(one) and one.confirmed is not None:
-            yield _(
-                "CHECK {statement}: see the caveats in {folder}",
-                statement=visible(one.statement.name),
-                folder=one.confirmed.results,
-            )
+        yield from _doubts(one)
     for one in upgrade.having(Finding.SLOWER):
         for why in () if one.confirmed is None else why_of(one.confirmed):
             if why.contender == upgrade.target:
@@ -167,6 +175,37 @@ def _notes(upgrade: UpgradeAnswer) -> Iterator[str]:
         if one.finding is not Finding.SLOWER:
             # Those of confirmed slower statements are part of the reasons above.
             yield from _plan_notes(one)
+    for one in upgrade.findings:
+        yield from _rolled_back(one)
+
+
+def _rolled_back(found: StatementFinding) -> Iterator[str]:
+    """Yield the functions of a query that may write."""
+    if found.statement.volatile_functions:
+        yield _(
+            "{statement} calls {functions}, which may write: its transactions are rolled back",
+            statement=visible(found.statement.name),
+            functions=listed(map(visible, found.statement.volatile_functions)),
+        )
+
+
+def _doubts(found: StatementFinding) -> Iterator[str]:
+    """Yield the reasons why the finding on a statement may not be that of the application."""
+    name = visible(found.statement.name)
+    if found.not_restored:
+        yield _(
+            "CHECK {statement}: a server rejected parts of its tables: {objects}",
+            statement=name,
+            objects=listed(map(visible, found.not_restored)),
+        )
+    if found.finds_nothing:
+        yield _(
+            "{statement} returns no rows here, and {rows} per call in the application",
+            statement=name,
+            rows=significant(found.statement.rows_per_call or 0.0),
+        )
+    if _has_grave_caveats(found) and found.confirmed is not None:
+        yield _("CHECK {statement}: see the caveats in {folder}", statement=name, folder=found.confirmed.results)
 
 
 def _plan_notes(found: StatementFinding) -> Iterator[str]:
@@ -286,7 +325,7 @@ def _coverage(answer: StudyAnswer) -> str:
     statements = [one for one in answer.study.statements if not one.is_planning]
     total_s = math.fsum(one.seconds for one in statements)
     reasons_of = _reasons_by_context(answer)
-    left_out = {one.name: one.obstacle or reasons_of.get(one.context, _NOT_REACHED) for one in statements}
+    left_out = {one.name: _reason(one) or reasons_of.get(one.context, _NOT_REACHED) for one in statements}
     executed = [one for one in statements if not left_out[one.name]]
     text = ngettext(
         "{executed} of {number} statement was checked",
@@ -298,6 +337,11 @@ def _coverage(answer: StudyAnswer) -> str:
         text = _("{executed}, {share} of the load", executed=text, share=_share(executed, total_s))
     reasons = listed(_reasons([one for one in statements if left_out[one.name]], left_out, total_s))
     return _("{executed}. Left out: {reasons}.", executed=text, reasons=reasons) if reasons else f"{text}."
+
+
+def _reason(left: ApplicationStatement) -> str:
+    """Return why a statement is left out, without the server's message; empty if it is not."""
+    return REJECTED if left.obstacle.startswith(f"{REJECTED}: ") else left.obstacle
 
 
 def _count(statements: Sequence[ApplicationStatement]) -> int:

@@ -5,8 +5,9 @@ from dataclasses import asdict
 from typing import Any
 
 from pgversus.answers.answer import StudyAnswer
+from pgversus.answers.findings import LogRatio, SideEffect, StatementFinding
 from pgversus.answers.plans import ComparedPlans
-from pgversus.answers.upgrade import LogRatio, SideEffect, StatementFinding, upgrade_answers
+from pgversus.answers.upgrade import upgrade_answers
 from pgversus.plans.sentences import headline, sentences
 from pgversus.stats.confidence import ratio_bounds
 from pgversus.study.study import ApplicationStatement
@@ -41,6 +42,8 @@ def _document(found: StatementFinding) -> dict[str, Any]:
         "plan_changes": [_plan_document(one) for one in found.changed],
         "undone_by": _undo(found),
         "failure": found.failure or None,
+        "not_restored": None if found.not_restored is None else list(found.not_restored),
+        "finds_nothing": found.finds_nothing,
     }
 
 

@@ -7,7 +7,11 @@ from pgversus.text.sql import QUOTE, Quotes
 
 _VALUE = re.compile(r"\$(\d{1,5}) = (?:(NULL)|'((?:[^']|'')*)')(?:, |\s*$)")
 _PARAMETER = re.compile(rf"{QUOTE}|(?<![\w$])\$(\d{{1,5}})\b")
-_TYPE = re.compile(r"\b(interval|date|time|timestamp(?:tz)?|timestamp with(?:out)? time zone)\s+\Z", re.IGNORECASE)
+_TYPE = re.compile(
+    r"\b(interval|date|(?:time|timestamp)(?:\(\d\))?(?: with(?:out)? time zone)?|timestamptz|jsonb?|uuid|inet|cidr"
+    r"|numeric|bytea)\s+\Z",
+    re.IGNORECASE,
+)
 _EXTRACT, _SOURCE = re.compile(r"\bextract\s*\(\s*\Z", re.IGNORECASE), re.compile(r"\s+from\s+", re.IGNORECASE)
 _CUT = "..."
 """End of a value that log_parameter_max_length has shortened."""

@@ -8,7 +8,7 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pgversus.statements.literals import logged_values, parameters_in
@@ -34,7 +34,9 @@ _SQLSTATE = re.compile(r"^[0-9A-Z]{5}: ")
 _NESTED = re.compile(r"^(?:PL/\w+|SQL) function |^SQL statement ", re.MULTILINE)
 """The context of a statement inside a function."""
 _DURATION = re.compile(r"duration: (\d+(?:\.\d+)?) ms(?:  (.*))?", re.DOTALL)
-_SENT = re.compile(r"(?:statement|execute (?!fetch from ).+?): (.*)", re.DOTALL)
+_SENT = re.compile(r"(?:statement|execute (?!fetch from )(?P<name>.+?)): (?P<text>.*)", re.DOTALL)
+_UNNAMED = "<unnamed>"
+"""A statement that is prepared again for each execution."""
 _PLAN, _PLAN_LINE = "plan:\n", re.compile(r"^\S.*\(cost=\d", re.MULTILINE)
 _PARAMETERS = re.compile(r"(?:Query )?[Pp]arameters: ")
 _MS = 1e-3
@@ -61,6 +63,8 @@ class Execution:
     has_values: bool
     database: str = ""
     """Empty if unknown."""
+    is_prepared: bool = False
+    """Whether the application had prepared the statement by name; False if unknown."""
 
 
 def csv_entries(lines: Iterable[str]) -> Iterator[LogEntry | None]:
@@ -133,24 +137,43 @@ def executions(entries: Iterable[LogEntry]) -> Iterator[Execution]:
     An execution that both auto_explain and the server itself report counts once. Parsing, binding and fetches after the
     first one are not executions, and a statement inside a function is a part of the one that calls it.
     """
-    sent: dict[str, tuple[str, str]] = {}
-    """Text and detail of the statement logged last, by session: its duration follows in a separate message."""
+    sent: dict[str, _Sent] = {}
+    """The statement logged last, by session: its duration follows in a separate message."""
     once = _Once()
     for entry in entries:
         duration = _DURATION.fullmatch(entry.message)
         if duration is None:
-            if entry.session and (statement := _SENT.fullmatch(entry.message)) is not None:
-                sent[entry.session] = statement[1], entry.detail
+            if entry.session and (statement := _sent(entry.message, entry.detail)) is not None:
+                sent[entry.session] = statement
             continue
         seconds, rest = float(duration[1]) * _MS, duration[2]
         if rest is not None and rest.startswith(_PLAN):
             if not _NESTED.search(entry.context):
                 yield from once.planned(entry.session, _explained(rest.removeprefix(_PLAN), seconds, entry.database))
             continue
-        text, detail = _text_and_detail(rest, entry, sent)
-        if text:
-            yield from once.timed(entry.session, _execution(text, detail, seconds, entry.database))
+        found = sent.pop(entry.session, None) if rest is None else _sent(rest, entry.detail)
+        if found is not None and found.text:
+            execution = _execution(found.text, found.detail, seconds, entry.database)
+            yield from once.timed(entry.session, replace(execution, is_prepared=found.is_prepared))
     yield from once.rest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sent:
+    """A statement that a message names."""
+
+    text: str
+    detail: str
+    is_prepared: bool
+
+
+def _sent(message: str, detail: str) -> _Sent | None:
+    """Return the statement that a message names; None for any other message."""
+    found = _SENT.fullmatch(message)
+    if found is None:
+        return None
+    is_prepared = found["name"] is not None and not found["name"].startswith(_UNNAMED)
+    return _Sent(text=found["text"], detail=detail, is_prepared=is_prepared)
 
 
 class _Once:
@@ -190,14 +213,6 @@ class _Once:
 def _is_part(plan: Sample, whole: Sample) -> bool:
     """Return whether a plan may belong to the execution that was reported before it."""
     return plan.text == whole.text.strip() and (plan.seconds or 0.0) <= (whole.seconds or 0.0)
-
-
-def _text_and_detail(rest: str | None, entry: LogEntry, sent: dict[str, tuple[str, str]]) -> tuple[str, str]:
-    """Return text and detail of the statement that a duration belongs to; empty texts if it is missing."""
-    if rest is None:
-        return sent.pop(entry.session, ("", ""))
-    statement = _SENT.fullmatch(rest)
-    return ("", "") if statement is None else (statement[1], entry.detail)
 
 
 def _execution(text: str, detail: str, seconds: float, database: str) -> Execution:

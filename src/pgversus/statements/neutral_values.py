@@ -25,24 +25,34 @@ _INTERVAL = "interval"
 def neutral_values(text: str, types: Sequence[str]) -> dict[int, str]:
     """Return values by number of the parameter, for those that are one of the following.
 
-    A column of the result or a value of CASE, a later argument of coalesce, the unit of time of a function, or an
-    interval. types: types of the parameters, in order, as PostgreSQL names them.
+    A column of the result, or of a subquery of EXISTS; a value of CASE; a later argument of coalesce; the unit of time
+    of a function; an interval. types: types of the parameters, in order, as PostgreSQL names them.
     """
+    tree = pgparse.parse(text)[0]["stmt"]
     found = {number: _INTERVAL for number, type_name in enumerate(types, start=1) if type_name == _INTERVAL}
-    units = set()
-    for node in dicts_in(pgparse.parse(text)[0]["stmt"]):
-        found.update((number, types[number - 1]) for number in _replaceable(node) if number <= len(types))
+    replaceable, units = set(_of_result(tree)), set[int]()
+    for node in dicts_in(tree):
+        replaceable |= set(_replaceable(node))
         if "funcname" in node and node["funcname"][-1].get("String", {}).get("sval") in _WITH_UNIT:
             units |= set(_parameters(node.get("args", ())[:1]))
+    found |= {number: types[number - 1] for number in replaceable if number <= len(types)}
     values = {number: _OF_TYPE[type_name] for number, type_name in found.items() if type_name in _OF_TYPE}
     return {**values, **dict.fromkeys(units, _UNIT)}
 
 
+def _of_result(statement: Mapping[str, Any]) -> Iterator[int]:
+    """Yield the parameters that are columns of the result of a query, also of each part of a UNION."""
+    waiting = [statement["SelectStmt"]] if "SelectStmt" in statement else []
+    while waiting:
+        query = waiting.pop()
+        waiting += [query[side] for side in ("larg", "rarg") if side in query]
+        yield from _parameters(one.get("ResTarget", {}).get("val", {}) for one in query.get("targetList", ()))
+
+
 def _replaceable(node: Mapping[str, Any]) -> Iterator[int]:
-    """Yield the parameters that are values of a result, of CASE, or of coalesce."""
-    if "limitOption" in node:
-        # A query, also in a UNION.
-        yield from _parameters(one.get("ResTarget", {}).get("val", {}) for one in node.get("targetList", ()))
+    """Yield the parameters that are columns of a subquery of EXISTS, or values of CASE or of coalesce."""
+    if node.get("subLinkType") == "EXISTS_SUBLINK":
+        yield from _of_result(node.get("subselect", {}))
     if "CaseExpr" in node:
         case = node["CaseExpr"]
         yield from _parameters([case.get("defresult", {}), *(one["CaseWhen"]["result"] for one in case["args"])])

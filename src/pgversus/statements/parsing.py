@@ -102,15 +102,20 @@ def _fingerprint(text: str, tree: Any) -> str:
     found, nodes = pgparse.fingerprint(text), list(dicts_in(tree))
     names = (one["RangeVar"].get("relname", "") for one in nodes if "RangeVar" in one)
     numbered = {name for name in names if _NUMBERED.search(name)}
-    orders = {_columns(one["args"]) for one in nodes if "funcname" in one and len(one.get("args", ())) > 1}
+    orders = {_order(one["args"]) for one in nodes if len(one.get("args") or ()) > 1 and "boolop" not in one}
     others = [*sorted(numbered), *sorted(order for order in orders if order)]
     return _digest("\0".join([found, *others])) if others else found
 
 
-def _columns(arguments: Sequence[Any]) -> str:
-    """Return the columns among the arguments of a function, in order; empty if there are fewer than two."""
-    fields = [one["ColumnRef"]["fields"] for one in arguments if "ColumnRef" in one]
-    return json.dumps(fields, sort_keys=True) if len(fields) > 1 else ""
+def _order(arguments: Sequence[Any]) -> str:
+    """Return the order of the columns among the arguments of a function; empty without a column."""
+    fields = [one.get("ColumnRef", {}).get("fields") for one in arguments]
+    return json.dumps([_names(one) for one in fields]) if any(fields) else ""
+
+
+def _names(fields: Sequence[Any] | None) -> list[str]:
+    """Return the parts of the name of a column; empty for another argument."""
+    return [part["String"]["sval"] for part in fields or () if "String" in part]
 
 
 def _trees(text: str) -> tuple[list[Any], str]:

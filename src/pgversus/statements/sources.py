@@ -52,6 +52,8 @@ class SourceReport:
     """Its form, in words."""
     found: int = 0
     """Rows or executions."""
+    prepared: int = 0
+    """Executions of statements that the application had prepared by name."""
     skipped: Counter[str] = field(default_factory=Counter)
     """Number of skipped rows or lines, by reason."""
 
@@ -185,18 +187,20 @@ def _add_executions(entries: Iterable[LogEntry | None], collection: Collection, 
                 yield entry
 
     by_database: dict[str, Collection] = defaultdict(Collection)
-    seconds, found = dict[str, float](), Counter[str]()
+    seconds, found, prepared = dict[str, float](), Counter[str](), Counter[str]()
     for execution in executions(messages()):
         name = execution.database
         by_database[name].add_execution(execution.sample, has_values=execution.has_values)
         seconds[name] = seconds.get(name, 0.0) + (execution.sample.seconds or 0.0)
         found[name] += 1
+        prepared[name] += execution.is_prepared
     if by_database:
         # As for counters: the application's database takes most of the time. Further logs are of the same application.
         if collection.database not in by_database:
             collection.database = max(seconds, key=seconds.__getitem__)
         by_database[collection.database].hand_over(collection)
         report.found += found[collection.database]
+        report.prepared += prepared[collection.database]
         if others := found.total() - found[collection.database]:
             report.skipped[_ELSEWHERE] += others
 

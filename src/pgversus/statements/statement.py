@@ -24,6 +24,10 @@ NO_VALUES = N_("no values for its parameters")
 """Why a statement cannot be executed if its values are neither recorded nor known from statistics."""
 
 
+REJECTED = N_("rejected by the server")
+"""Why a statement cannot be executed, followed by a colon and the server's message."""
+
+
 class ValueClass(StrEnum):
     """Kind of values that statistics suggest for the parameters of a statement."""
 
@@ -58,7 +62,9 @@ class Suggestion:
     @property
     def obstacle(self) -> str:
         """Why the statement cannot be executed; empty if it can."""
-        return "" if self.samples else self.rejection or NO_VALUES
+        if self.samples:
+            return ""
+        return f"{REJECTED}: {self.rejection}" if self.rejection else NO_VALUES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from itertools import accumulate
 
 from pgversus.errors import StudyError
 from pgversus.statements.parsing import parsed
-from pgversus.statements.statement import NO_VALUES, RecordedStatement, Sample, Suggestion
+from pgversus.statements.statement import NO_VALUES, REJECTED, RecordedStatement, Sample, Suggestion
 from pgversus.study.comparison import Arm, Comparison, unique_labels
 from pgversus.study.design import Design
 from pgversus.study.servers import RunningServer
@@ -84,6 +84,7 @@ def contexts_of(
                 obstacle=obstacle,
                 values=() if obstacle else values_of(one),
                 needs_values=not obstacle and one.obstacle == NO_VALUES,
+                rows_per_call=one.rows / one.calls if one.rows is not None and one.calls else None,
             )
         )
     if not contexts:
@@ -205,7 +206,7 @@ def stored_values(statements: Iterable[ApplicationStatement]) -> dict[str, Sugge
             sample = Sample(text=one.text, values=one.values, value_class=one.value_class)
             found[one.text] = Suggestion(samples=(*found.get(one.text, Suggestion()).samples, sample))
         elif one.context is None and one.obstacle != NO_VALUES:
-            found[one.text] = Suggestion(rejection=one.obstacle)
+            found[one.text] = Suggestion(rejection=one.obstacle.removeprefix(f"{REJECTED}: "))
     return found
 
 

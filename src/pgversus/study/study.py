@@ -99,6 +99,8 @@ class ApplicationStatement:
     """Whether it is the planning of all statements."""
     volatile_functions: tuple[str, ...] = ()
     """Functions that a query calls and that may write, so that it is rolled back like a statement that writes."""
+    rows_per_call: float | None = None
+    """Mean number of rows that an execution returns or changes in the source; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from pgversus.records.plans import (
     UncertaintyKind,
 )
 from pgversus.records.preparation import (
+    DATABASE_LOCALE,
     RUNNING_SERVER,
     ArmFacts,
     BuildRecord,
@@ -54,6 +55,7 @@ FIGURES = (
 )
 _PAIR = ("16.12", "17.8")
 _BLOCKS = 14
+OTHER_LOCALE = RestoreProblem(item=DATABASE_LOCALE, message="en_US.UTF-8", is_setting=False)
 
 
 def whole_studies() -> Iterator[StudyAnswer]:
@@ -202,7 +204,9 @@ def _warned() -> list[Answer]:
         for is_setting in (True, False)
     )
     facts = [
-        ArmFacts(version=label, origin=origin, compiler="gcc", flags="", sha256=None, not_restored=problems)
+        ArmFacts(
+            version=label, origin=origin, compiler="gcc", flags="", sha256=None, not_restored=(*problems, OTHER_LOCALE)
+        )
         for label, origin in zip(("16.12", "99.1"), ("zonky", RUNNING_SERVER), strict=True)
     ]
     pinned = replace(Design(seed=7), client_processors=(0, 1), server_processors=(2, 3))

@@ -10,12 +10,14 @@ import pytest
 
 from pgversus.answers import upgrade as upgrade_module
 from pgversus.answers.answer import OTHER_ROWS, Answer, AttributionResult, Caveat, StudyAnswer, Unanswered
+from pgversus.answers.findings import Finding, UpgradeAnswer
 from pgversus.answers.known_findings import KnownFindings
-from pgversus.answers.upgrade import Finding, UpgradeAnswer, contexts_to_confirm, upgrade_answers
+from pgversus.answers.upgrade import contexts_to_confirm, upgrade_answers
 from pgversus.cli.answer import exit_code
 from pgversus.engine.testbed import TrialFailedError
 from pgversus.errors import ExitCode, StudyError, WorkloadError
 from pgversus.lab.failures import failures_of_first_run
+from pgversus.records.preparation import RestoreProblem
 from pgversus.records.trials import NOTHING_FINISHED, FailedTrial, Phase
 from pgversus.report.console import SafeConsole
 from pgversus.report.json_document import json_pieces, study_document
@@ -242,6 +244,37 @@ def test_generic_plans_of_statements_without_values_are_compared(now: dict[str, 
     # They say nothing about the time of planning.
     (planned,) = (one for one in only(study).findings if one.statement.is_planning)
     assert (planned.finding, planned.changed) == (Finding.NO_DIFFERENCE, ())
+
+
+def test_a_statement_whose_table_lacks_an_index_is_marked() -> None:
+    plans = plans_of(captured(scan("t")), captured(scan("t")))
+    facts = SAME[0].arms
+    rejected = [RestoreProblem(item=f"INDEX {table}_i", message="no", is_setting=False, table=table) for table in "tu"]
+    arms = (facts[0], replace(facts[1], not_restored=tuple(rejected)))
+    with_index = replace(cases.with_plans(SAME[0], plans), arms=arms)
+    study = check(with_index, *SAME[1:], seconds=(1.0,) * 4)
+    table, _left_out = finding_tables(study, 10)
+    assert [row[0].partition(":")[0] for row in table.rows if "CHECK" in row[1]] == ["1"]
+    assert "CHECK 1: a server rejected parts of its tables: INDEX t_i" in table.notes
+
+
+@pytest.mark.parametrize(("rows", "in_application", "is_noted"), [(0, 5.0, True), (0, 0.2, False), (1, 5.0, False)])
+def test_a_query_that_finds_nothing_here_is_noted(rows: int, in_application: float, *, is_noted: bool) -> None:
+    arm = captured({**scan("t"), "Actual Rows": rows})
+    study = check(cases.with_plans(SAME[0], plans_of(arm, arm)), *SAME[1:], seconds=(1.0,) * 4)
+    first, *others = study.study.statements
+    statements = (replace(first, rows_per_call=in_application), *others)
+    study = replace(study, study=replace(study.study, statements=statements))
+    table, _left_out = finding_tables(study, 10)
+    assert ("1 returns no rows here, and 5 per call in the application" in table.notes) is is_noted
+
+
+def test_functions_that_may_write_are_named() -> None:
+    study = check(*SAME, seconds=(1.0,) * 4)
+    first, *others = study.study.statements
+    statements = (replace(first, volatile_functions=("app.count_up()",)), *others)
+    table, _left_out = finding_tables(replace(study, study=replace(study.study, statements=statements)), 10)
+    assert table.notes == ["1 calls app.count_up(), which may write: its transactions are rolled back"]
 
 
 def test_without_times_there_are_no_shares() -> None:

@@ -65,6 +65,7 @@ def test_literals_take_the_places_of_parameters() -> None:
     [
         ("SELECT now() - interval $1", "SELECT now() - $1::interval"),
         ("SELECT TIMESTAMP WITH TIME ZONE $2, date  $1", "SELECT $2::TIMESTAMP WITH TIME ZONE, $1::date"),
+        ("SELECT timestamp(3) $1, jsonb $2", "SELECT $1::timestamp(3), $2::jsonb"),
         ("SELECT EXTRACT($1 FROM day), a", "SELECT date_part($1, day), a"),
         # Not the name of a type, and not a parameter.
         ("SELECT date, $1 FROM t WHERE update $2", "SELECT date, $1 FROM t WHERE update $2"),

@@ -59,6 +59,10 @@ def test_different_statements_have_different_fingerprints() -> None:
         "SELECT a FROM events_2023 JOIN events_2024 USING (a)",
         "SELECT f(a, b) FROM t",
         "SELECT f(b, a) FROM t",
+        "SELECT f(a, 1) FROM t",
+        "SELECT f(1, a) FROM t",
+        "SELECT coalesce(a, b) FROM t",
+        "SELECT coalesce(b, a) FROM t",
         "nonsense",
         "other",
     ]

@@ -59,6 +59,8 @@ def test_every_form_of_a_log_has_the_same_statements(form: str) -> None:
     }[form]
     (update, select), report = read(text)
     assert (report.form, report.found, dict(report.skipped)) == (form, 3, {})
+    # S_1, but not <unnamed>.
+    assert report.prepared == 1
     assert (select.calls, select.text) == (2, "SELECT *\nFROM t WHERE a = $1")
     assert select.seconds == pytest.approx(0.003)
     assert [sample.values for sample in select.samples] == [("3",), ("it's\nLOG:  two",)]

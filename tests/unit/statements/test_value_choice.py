@@ -180,6 +180,11 @@ def test_an_unknown_column_leaves_the_statement_without_values() -> None:
             {1: "day", 2: "1 day"},
         ),
         ("SELECT 1 FROM t WHERE extract($1 FROM a) = $2", ["text", "numeric"], {1: "day"}),
+        ("SELECT 1 FROM t WHERE EXISTS (SELECT $1 FROM u WHERE u.a = $2)", ["integer", "integer"], {1: "0"}),
+        # They decide which rows are found.
+        ("WITH p AS (SELECT $1 AS id) SELECT * FROM t JOIN p USING (id)", ["integer"], {}),
+        ("SELECT 1 FROM t WHERE a IN (SELECT $1) OR a = (SELECT $2)", ["integer", "integer"], {}),
+        ("INSERT INTO t SELECT $1, a FROM u", ["integer"], {}),
         ("UPDATE t SET a = $1 WHERE b = $2", ["integer", "integer"], {}),
         ("INSERT INTO t AS x (a) VALUES ($1) ON CONFLICT (a) DO UPDATE SET a = $2", ["integer", "integer"], {}),
         ("SELECT $1 FROM t", ["point"], {}),

@@ -280,7 +280,7 @@ def test_a_rejected_statement_is_left_out_with_the_servers_message() -> None:
     study = study_with_values()
     first, *_ = (one.text for one in study.statements)
     found = with_values(study, {first: Suggestion(rejection='relation "t" does not exist')})
-    assert found.statements[0].obstacle == 'relation "t" does not exist'
+    assert found.statements[0].obstacle == 'rejected by the server: relation "t" does not exist'
     # It has no generic plan either.
     assert first not in [one.text for one in script_in(found.contexts[-1]).planned]
     assert with_values(study, stored_values(found.statements)) == found

@@ -1,0 +1,127 @@
+"""Findings of an upgrade check as data: the effect on each statement of an application, and on its whole load."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from pgversus.answers.answer import Answer, AttributionResult
+from pgversus.answers.plans import ComparedPlans
+from pgversus.stats.confidence import Interval, Verdict
+from pgversus.study.study import ApplicationStatement
+
+
+class Finding(StrEnum):
+    """Effect of an upgrade on a statement, the most important first."""
+
+    OTHER_ROWS = "different rows"
+    FAILS = "fails"
+    SLOWER = "slower"
+    """Confirmed in fresh blocks, like FASTER."""
+    LIKELY_SLOWER = "likely slower"
+    """Found by the screening and not confirmed, like LIKELY_FASTER."""
+    CHANGED_PLAN = "changed plan"
+    """A different plan; no difference in speed was found."""
+    NOT_MEASURED = "not measured"
+    NO_DIFFERENCE = "no difference found"
+    """The interval shows how large a difference may be."""
+    EQUIVALENT = "equivalent"
+    """Confirmed in fresh blocks: the difference is smaller than the margin."""
+    LIKELY_FASTER = "likely faster"
+    FASTER = "faster"
+
+
+NEEDS_ATTENTION = (Finding.OTHER_ROWS, Finding.FAILS, Finding.SLOWER, Finding.LIKELY_SLOWER)
+OPEN = (Finding.LIKELY_SLOWER, Finding.LIKELY_FASTER, Finding.NOT_MEASURED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogRatio:
+    """A log ratio of throughput with its interval."""
+
+    point: float
+    interval: Interval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideEffect:
+    """Effect of settings that undo a slower statement on another one, whose plan they change as well."""
+
+    statement: str
+    """Its name."""
+    log_ratio: LogRatio | None = None
+    """With these settings / without, in throughput; None if it was not measured."""
+    differs: bool = False
+    """Whether the statement differs, by the rule with which a screening selects statements."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatementFinding:
+    """Effect of an upgrade to one target on one statement."""
+
+    statement: ApplicationStatement
+    finding: Finding
+    share: float | None
+    """Share of the total time of all statements; None if the sources have no times, and for planning."""
+    log_ratio: LogRatio | None = None
+    """Target / source in throughput; None if it was not measured."""
+    changed: tuple[ComparedPlans, ...] = ()
+    """Its plans that changed; without any, those that are executed differently."""
+    confirmed: Answer | None = None
+    """Its confirmation; None if it was not measured again."""
+    attributed: AttributionResult | None = None
+    """The effect of its plans, and the settings that restore them; None if not measured in time."""
+    side_effects: tuple[SideEffect, ...] | None = None
+    """Effects of these settings on each other statement whose plan they change; None if unknown."""
+    failure: str = ""
+    """Why it was not measured; empty if it was."""
+    not_restored: tuple[str, ...] | None = ()
+    """Parts of the tables in its plans, such as indexes, that a server rejected; None if its plans are unknown."""
+    finds_nothing: bool = False
+    """Whether it returns no rows on the source, although its executions in the application return some."""
+
+    def is_confirmed_slower(self, target: str) -> bool:
+        """Return whether its confirmation found it slower on the target with this label, whatever else was found."""
+        if self.confirmed is None:
+            return False
+        arms, results = self.confirmed.comparison.arms, self.confirmed.analysis.results
+        return any(one.verdict is Verdict.SLOWER and arms[one.contender].label == target for one in results)
+
+    @property
+    def has_changed_plan(self) -> bool:
+        """Whether a plan is different, not only its execution."""
+        return any(not one.difference.is_same_plan for one in self.changed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadChange:
+    """The total time of the application on the target, divided by that on the source, over measured statements."""
+
+    ratio: float
+    low: float
+    high: float
+    """Bounds that hold jointly for all statements."""
+    share: float
+    """Share of the measured statements in the total time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpgradeAnswer:
+    """The answer for one target."""
+
+    source: str
+    target: str
+    findings: tuple[StatementFinding, ...]
+    """The most important first, then by share."""
+    load: LoadChange | None
+    """None without times in the sources, or without a measured statement."""
+    planned: Mapping[str, ComparedPlans] = field(default_factory=dict)
+    """Generic plans of statements that were not executed because their values are unknown, by name."""
+
+    @property
+    def planning(self) -> StatementFinding | None:
+        """The finding on the planning of all statements; None if that is not part of the check."""
+        return next((one for one in self.findings if one.statement.is_planning), None)
+
+    def having(self, *findings: Finding) -> tuple[StatementFinding, ...]:
+        """Return the statements of the application with one of these findings."""
+        return tuple(one for one in self.findings if one.finding in findings and not one.statement.is_planning)
