@@ -5,7 +5,7 @@ rounds (tps, and p95 under a rate), or VACUUM of a table with more rows. Meanwhi
 busy for a quarter of the time, for seconds at a time. Half of the comparisons have no difference. The common methods
 share their runs (common_methods.py) and are measured once for every three comparisons by pgversus. Each result is
 appended to a file, from which the benchmark continues when it is started again, so it can run whenever the host is
-idle; results/real_methods.jsonl has those of one host so far. The table shows how often each method claimed a
+idle; results/real_methods.jsonl has those of one host. The table shows how often each method claimed a
 difference, and how often the claim was right; for pgversus also how often its interval included the truth.
 
 The loop under a rate keeps its processor busy for a twenty-fifth of the time, so that hardly any transaction waits for

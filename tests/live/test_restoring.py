@@ -83,19 +83,28 @@ def test_a_dump_of_every_format_is_restored(form: DumpFormat, server: Server, cl
 
 OF_THE_DATABASE = """
 SELECT 1 / (datcollate = 'C.utf8' AND datctype = 'C.utf8')::int FROM pg_database WHERE datname = current_database();
-SELECT 1 / (current_setting('work_mem') = '7MB' AND current_setting('search_path') = 'public, "My Schema"')::int;
+SELECT 1 / (current_setting('work_mem') = '{}' AND current_setting('search_path') = 'public, "My Schema"')::int;
 """
 
 
-@pytest.mark.parametrize("mode", [0o644, 0o600])
+@pytest.mark.parametrize(
+    ("mode", "own", "work_mem"),
+    [(0o644, (), "7MB"), (0o600, (), "7MB"), (0o644, ("--set", "work_mem=9MB"), "9MB")],
+)
 def test_settings_and_locale_of_the_dumped_database_are_those_of_the_arms(
-    command_line: CommandLine, mode: int, server: Server, client: Client, tmp_path: Path
+    command_line: CommandLine,
+    mode: int,
+    own: tuple[str, ...],
+    work_mem: str,
+    server: Server,
+    client: Client,
+    tmp_path: Path,
 ) -> None:
     path = dumped(DumpFormat.CUSTOM, server, client, tmp_path)
     path.chmod(mode)
     # Each statement fails if its condition is not true.
-    script = command_line.write("of_the_database.sql", OF_THE_DATABASE)
-    ended = command_line.run("plans", "12.22", "17.8", "--restore", str(path), "-f", script, "--json")
+    script = command_line.write("of_the_database.sql", OF_THE_DATABASE.format(work_mem))
+    ended = command_line.run("plans", "12.22", "17.8", "--restore", str(path), *own, "-f", script, "--json")
     assert ended.code == 0, ended.stderr
     assert len(ended.document["comparisons"]) == 2
 
