@@ -55,7 +55,7 @@ FIGURES = (
 )
 _PAIR = ("16.12", "17.8")
 _BLOCKS = 14
-OTHER_LOCALE = RestoreProblem(item=DATABASE_LOCALE, message="en_US.UTF-8", is_setting=False)
+OTHER_LOCALE = RestoreProblem(item=DATABASE_LOCALE, message="4", is_setting=False)
 
 
 def whole_studies() -> Iterator[StudyAnswer]:
