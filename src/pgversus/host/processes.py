@@ -75,10 +75,13 @@ def read_calls(pid: int) -> int | None:
 
     Reads from sockets do not count. None as for cpu_time(), or without the right to know (proc_pid_io(5)).
     """
+    if not hasattr(psutil.Process, "io_counters"):
+        # A kernel without these counters.
+        return None
     try:
         readings = _of_tree(pid, lambda process: process.io_counters())
-    except (psutil.AccessDenied, AttributeError, NotImplementedError, RuntimeError, ValueError):
-        # Also kernels without these counters, and what psutil raises for a process that is ending.
+    except (psutil.AccessDenied, RuntimeError):
+        # psutil raises RuntimeError if the file is empty, which is so for a process that is ending.
         return None
     return None if readings is None else sum(counted.read_count for counted in readings)
 

@@ -16,7 +16,7 @@ from pgversus.plans.expressions import outside_strings
 from pgversus.plans.nodes import raw_nodes
 from pgversus.plans.order import column_name, key_expression
 from pgversus.records.plans import Uncertainty, UncertaintyKind
-from pgversus.text.sql import outermost, without_literals
+from pgversus.text.sql import outermost, quoted_name, without_literals
 
 Raw = Mapping[str, Any]
 """A node of EXPLAIN (VERBOSE, FORMAT JSON)."""
@@ -143,8 +143,8 @@ class StatementRows:
         # Up to 13, the node below is a member.
         sources = [one for one in self.root.get("Plans", ()) if one.get("Parent Relationship") in (*_SIDES, "Member")]
         table = str(self.root.get("Schema")), str(self.root.get("Relation Name"))
-        alias = _quoted(str(self.root.get("Alias")))
-        keys = [{f"{alias}.{_quoted(column)}" for column in key} for key in self.unique_keys.get(table, ())]
+        alias = quoted_name(str(self.root.get("Alias")))
+        keys = [{f"{alias}.{quoted_name(column)}" for column in key} for key in self.unique_keys.get(table, ())]
         return any(bool(sources) and all(self._is_identified(one, key) for one in sources) for key in keys)
 
     @property
@@ -431,10 +431,6 @@ def _columns(expressions: Collection[str]) -> Iterator[tuple[str, str]]:
     for match in map(_COLUMN.fullmatch, expressions):
         if match is not None:
             yield _unquoted(match[1] or ""), _unquoted(match[2])
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _unquoted(name: str) -> str:

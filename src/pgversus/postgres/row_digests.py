@@ -9,6 +9,7 @@ from pgversus.postgres.catalog import sql_text
 from pgversus.postgres.explain import index_keys, planned_root, volatile_functions
 from pgversus.postgres.session import Connection
 from pgversus.records.plans import RowsDigest
+from pgversus.text.sql import quoted_name
 
 _FLOATS = ("float4", "float8")
 
@@ -98,7 +99,7 @@ def _digest_of_written(connection: Connection, statement: str, root: Raw) -> Row
 
 def _returning(root: Raw) -> str:
     """Return the clause that returns all columns of the written table, and none of other tables."""
-    return "RETURNING {}.*".format('"' + str(root.get("Alias", "")).replace('"', '""') + '"')
+    return f"RETURNING {quoted_name(str(root.get('Alias', '')))}.*"
 
 
 def _hashed(connection: Connection, writing: str) -> RowsDigest | None:

@@ -13,6 +13,7 @@ import pgparse
 from pgversus.statements.neutral_values import neutral_values
 from pgversus.statements.parsing import dicts_in
 from pgversus.statements.statement import Sample, ValueClass
+from pgversus.text.sql import quoted_name
 
 _NAME = r"""(?:"(?:[^"]|"")+"|\w+)\.(?:"(?:[^"]|"")+"|\w+)"""
 _CAST = r"::[\w ]+(?:\([\d,]+\))?"
@@ -78,7 +79,7 @@ def uses_in_plan(plan: Mapping[str, Any]) -> list[ParameterUse]:
     """Return the columns that a generic plan compares with parameters. plan: EXPLAIN (VERBOSE, FORMAT JSON)."""
     nodes = list(_nodes(plan))
     tables = {
-        node["Alias"]: f"{_quoted(node['Schema'])}.{_quoted(node['Relation Name'])}"
+        node["Alias"]: f"{quoted_name(node['Schema'])}.{quoted_name(node['Relation Name'])}"
         for node in nodes
         if {"Alias", "Schema", "Relation Name"} <= node.keys()
     }
@@ -99,7 +100,7 @@ def assigned(text: str) -> list[ParameterUse]:
     """Return the columns that an UPDATE sets to parameters."""
     fields = _tree(text).get("UpdateStmt", {})
     relation = fields.get("relation", {})
-    table = ".".join(_quoted(relation[part]) for part in ("schemaname", "relname") if part in relation)
+    table = ".".join(quoted_name(relation[part]) for part in ("schemaname", "relname") if part in relation)
     return [
         ParameterUse(
             number=target["ResTarget"]["val"]["ParamRef"]["number"],
@@ -227,10 +228,6 @@ def _tree(text: str) -> Mapping[str, Any]:
     (statement,) = pgparse.parse(text)
     tree: Mapping[str, Any] = statement["stmt"]
     return tree
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _unquoted(name: str) -> str:

@@ -147,3 +147,8 @@ _ESCAPED = str.maketrans({"\\": "\\\\", "'": "''", "\n": "\\n", "\r": "\\r"})
 def quoted(text: str) -> str:
     """Return the text as a quoted string on one line, with quotes and backslashes escaped."""
     return f"'{text.translate(_ESCAPED)}'"
+
+
+def quoted_name(name: str) -> str:
+    """Return a name as a quoted identifier."""
+    return '"' + name.replace('"', '""') + '"'
