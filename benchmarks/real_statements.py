@@ -226,7 +226,7 @@ class _Checks:
     def get(self, source: str, target: str, seed: int) -> Checked | None:
         """Return the answer of a check, from the folder or by measuring; None if it is missing and may not begin."""
         results = self._folder / f"{source}-{target}-{seed}"
-        answer = results.with_suffix(".json")
+        answer = results.with_name(f"{results.name}.json")
         if not answer.exists():
             if time.monotonic() >= self._begin_before:
                 return None
