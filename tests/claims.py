@@ -264,6 +264,13 @@ def _memory(plans: _Plans, change: Change, _: _Keys) -> bool:
     return was.op == now.op and (was.measured.memory_bytes, now.measured.memory_bytes) == (change.was, change.now)
 
 
+def _count(plans: _Plans, change: Change, _: _Keys) -> bool:
+    was, now = _nodes(plans, change)
+    assert (was.op, was.indexes) == (now.op, now.indexes)
+    assert not any(_in_workers(plan, place or 0) for plan, place in zip(plans, change.places, strict=True))
+    return (was.measured.counts[change.name], now.measured.counts[change.name]) == (change.was, change.now)
+
+
 def _temp_blocks(plans: _Plans, change: Change, _: _Keys) -> bool:
     was, now = _nodes(plans, change)
     assert not any(_in_workers(plan, place or 0) for plan, place in zip(plans, change.places, strict=True))
@@ -319,6 +326,7 @@ _TRUTHS: Mapping[ChangeKind, Callable[[_Plans, Change, _Keys], bool]] = {
     ChangeKind.ESTIMATE: _estimate,
     ChangeKind.MEMORY: _memory,
     ChangeKind.TEMP_BLOCKS: _temp_blocks,
+    ChangeKind.COUNT: _count,
     ChangeKind.BLOCKS: _blocks,
     ChangeKind.BYTES: _bytes,
     ChangeKind.JIT: _jit,

@@ -32,6 +32,7 @@ def _node(kind: str, rng: Random, *below: Node, **more: Any) -> Node:
         "Shared Hit Blocks": rng.randrange(1000),
         "Temp Written Blocks": rng.choice((0, 0, 5)),
         "Peak Memory Usage": rng.choice((100, 100, 5000)),
+        "Heap Fetches": rng.choice((0, 0, 500)),
     }
     roles = ("Outer", "Inner")
     children = [{"Parent Relationship": roles[min(place, 1)], **child} for place, child in enumerate(below)]

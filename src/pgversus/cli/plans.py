@@ -98,8 +98,7 @@ def _of_servers(names: "Sequence[str]", options: dict[str, Any]) -> "PlansAnswer
     from pgversus.cli.progress import TerminalProgress  # noqa: PLC0415 - not for `--help`
     from pgversus.cli.question import check_tables, explained_comparison_of, study_of  # noqa: PLC0415 - the same
     from pgversus.host.identity import server_user  # noqa: PLC0415 - the same
-    from pgversus.lab.run import compare_plans  # noqa: PLC0415 - the same
-    from pgversus.lab.statement_plans import compare_statement_plans  # noqa: PLC0415 - the same
+    from pgversus.lab.compared_plans import compare_plans, compare_statement_plans  # noqa: PLC0415 - the same
     from pgversus.postgres.client import fixed_client  # noqa: PLC0415 - the same
     from pgversus.report.console import SafeConsole  # noqa: PLC0415 - the same
 

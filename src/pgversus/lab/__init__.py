@@ -26,7 +26,7 @@ slice_session.py       the longer run, stopped except during its windows, and th
 operation_runner.py    contexts measured as an operation
 results_writer.py      the results that a run writes, and when
 plan_capture.py        plans of the measured statements
-statement_plans.py     plans of an application's statements, without measuring them
+compared_plans.py      plans of a workload or of an application's statements, without measuring them
 plan_sampling.py       plans sampled under load
 chosen_values.py       values for statements, chosen from statistics, and which statements can be prepared
 confirmation.py        findings of the screening of an upgrade check, measured again

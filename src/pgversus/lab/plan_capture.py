@@ -1,7 +1,7 @@
 """The plans of all arms of a context, captured on their own servers, with the settings that restore old plans."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
@@ -19,7 +19,7 @@ from pgversus.lab.plan_search import find_overrides
 from pgversus.postgres.client import Client
 from pgversus.postgres.explain import explain, explain_generic, index_keys, planner_settings, statistics_digests
 from pgversus.postgres.row_digests import rows_digest
-from pgversus.postgres.session import Connection, connect
+from pgversus.postgres.session import Connection, connect, raise_timeouts
 from pgversus.records.plans import (
     Captured,
     CapturedPlans,
@@ -56,6 +56,7 @@ def capture(
     """
     captured: list[CapturedStatement] = []
     with connect(server.load_target, as_the_load=True) as connection:
+        raise_timeouts(connection)
         # Like its transactions, scripts do not see what others write.
         for _script, of_script in groupby(enumerate(statements, 1), key=lambda numbered: numbered[1].script):
             is_uncertain = False
@@ -66,9 +67,14 @@ def capture(
                     captured.append(_uncertain(found) if is_uncertain else found)
                     is_uncertain = is_uncertain or _writes_any_values(found)
         settings, keys = planner_settings(connection), index_keys(connection)
+    # Afterwards: a role may have a limit of connections.
+    return Captured(statements=tuple(captured), statistics=statistics_of(server), settings=settings, index_keys=keys)
+
+
+def statistics_of(server: ArmServer) -> Mapping[str, str]:
+    """Return the digest of the planner's statistics of each table, by name."""
     with connect(server.target) as connection:
-        statistics = statistics_digests(connection)
-    return Captured(statements=tuple(captured), statistics=statistics, settings=settings, index_keys=keys)
+        return statistics_digests(connection)
 
 
 def _captured(label: str, connection: Connection, statement: Statement, *, with_rows: bool) -> CapturedStatement:

@@ -9,6 +9,7 @@ from pgversus.plans.explain import read_plans
 from pgversus.plans.levels import PlanLevel, is_same_but_for_sorts, is_same_logic
 from pgversus.records.plans import Captured, CapturedPlans, CapturedStatement
 from pgversus.study.counterfactual import BASELINE_AGAIN, CONTENDER_AGAIN, OLD_PLANS
+from pgversus.text.units import count
 
 
 def check_same_statements(labels: Sequence[str], captured: Sequence[Captured]) -> None:
@@ -63,7 +64,8 @@ def check_rewrite(labels: Sequence[str], plans: CapturedPlans) -> None:
 def _is_same_plan(one: CapturedStatement, other: CapturedStatement) -> bool:
     if one.explained is None or other.explained is None:
         return one.explained is other.explained
-    return is_same_logic(*(read_plans(explained.planned, "")[0] for explained in (one.explained, other.explained)))
+    plans = [read_plans(explained.planned, "")[0] for explained in (one.explained, other.explained)]
+    return is_same_logic(plans[0], plans[1], len(one.statement.parameters))
 
 
 def _is_restored(
@@ -73,11 +75,12 @@ def _is_restored(
     if restored.explained is None or old.explained is None or new.explained is None:
         return (restored.explained is None) == (old.explained is None)
     planned = [read_plans(one.planned, "")[0] for one in (restored.explained, old.explained)]
-    if not is_same_logic(*planned):
-        return is_same_but_for_sorts(*planned)
+    parameters = len(old.statement.parameters)
+    if not is_same_logic(planned[0], planned[1], parameters):
+        return is_same_but_for_sorts(planned[0], planned[1], parameters)
     run = [read_plans(one.run, "")[0] for one in (restored.explained, old.explained, new.explained)]
-    was_other = difference(run[BASELINE_AGAIN], run[CONTENDER_AGAIN])
-    is_other = difference(run[BASELINE_AGAIN], run[OLD_PLANS])
+    was_other = difference(run[BASELINE_AGAIN], run[CONTENDER_AGAIN], parameters=parameters)
+    is_other = difference(run[BASELINE_AGAIN], run[OLD_PLANS], parameters=parameters)
     if was_other.level is not PlanLevel.BEHAVIOUR:
         # Restoring another statement's plan must not make this one spill.
         return not has_other_spills(is_other)
@@ -93,7 +96,9 @@ def _other_statements(labels: tuple[str, str], sent: Sequence[Sequence[int]]) ->
         "the arms receive different statements, so their plans cannot be compared",
         slug="workload-other-statements",
         where=f"{labels[0]} and {labels[1]}",
-        found=f"{len(sent[0])} and {len(sent[1])} statements",
+        found="the same number of statements, but different ones"
+        if len(sent[0]) == len(sent[1])
+        else f"{count(len(sent[0]), 'statement')} and {count(len(sent[1]), 'statement')}",
         expected="the same statements on every arm",
         to_do="use a script that takes the same branches on all arms",
     )

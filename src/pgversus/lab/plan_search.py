@@ -17,7 +17,7 @@ from pgversus.plans.difference import PlanDifference, difference, has_other_spil
 from pgversus.plans.explain import read_plans
 from pgversus.plans.levels import PlanLevel, is_same_but_for_sorts, is_same_logic
 from pgversus.postgres.explain import explain
-from pgversus.postgres.session import Connection, Target, connect
+from pgversus.postgres.session import Connection, Target, connect, raise_timeouts
 from pgversus.records.plans import (
     Candidate,
     Captured,
@@ -70,6 +70,7 @@ def find_overrides(
     overrides: list[PlanOverride | None] = []
     pairs = zip(baseline.statements, contender.statements, strict=True)
     with connect(target, as_the_load=True) as connection, connection.transaction(force_rollback=True):
+        raise_timeouts(connection)
         for number, (old, new) in enumerate(pairs, 1):
             begin(number)
             found = _override(connection, old, new, tried, memory)
@@ -89,7 +90,8 @@ def _override(
 ) -> PlanOverride | None:
     found = None
     if old.explained is not None and new.explained is not None:
-        changed = difference(read_plans(old.explained.run, "")[0], read_plans(new.explained.run, "")[0])
+        old_plan, new_plan = (read_plans(one.run, "")[0] for one in (old.explained, new.explained))
+        changed = difference(old_plan, new_plan, parameters=len(new.statement.parameters))
         if not changed.is_same_plan:
             found = _restoring_setting(connection, old.explained, new.explained, new.statement, tried)
         elif changed.level is PlanLevel.BEHAVIOUR:
@@ -109,7 +111,7 @@ def _also_changed(
         if one.statement.script != script and one.explained is not None:
             found = _with(connection, candidate, one.statement)
             plans = [read_plans(text.planned, "")[0] for text in (one.explained, found) if text is not None]
-            if len(plans) > 1 and not is_same_logic(*plans):
+            if len(plans) > 1 and not is_same_logic(plans[0], plans[1], len(one.statement.parameters)):
                 yield one.statement.script
 
 
@@ -131,7 +133,8 @@ def _restoring_setting(
     contender.
     """
     wanted, own = (read_plans(one.planned, "")[0] for one in (old, new))
-    may_be_near = not is_same_but_for_sorts(own, wanted)
+    parameters = len(statement.parameters)
+    may_be_near = not is_same_but_for_sorts(own, wanted, parameters)
     ends = time.monotonic() + _LONGEST_S
     near = None
     for one in tried:
@@ -139,9 +142,9 @@ def _restoring_setting(
             break
         explained = _with(connection, one, statement)
         found = None if explained is None else read_plans(explained.planned, "")[0]
-        if found is not None and is_same_logic(found, wanted):
+        if found is not None and is_same_logic(found, wanted, parameters):
             return PlanOverride(candidate=one)
-        if may_be_near and near is None and found is not None and is_same_but_for_sorts(found, wanted):
+        if may_be_near and near is None and found is not None and is_same_but_for_sorts(found, wanted, parameters):
             near = PlanOverride(candidate=one, but_for=RemainingDifference.SORTS)
     return near
 
@@ -160,6 +163,7 @@ def _behaviour_restoring_setting(
     """
     assert old.explained is not None  # noqa: S101 - called only for statements with a plan
     wanted, plan = (read_plans(text, "")[0] for text in (old.explained.run, old.explained.planned))
+    parameters = len(statement.parameters)
     ends = time.monotonic() + _LONGEST_S
     near = None
     for one in tried:
@@ -167,12 +171,13 @@ def _behaviour_restoring_setting(
         if left_s <= 0:
             break
         explained = _with(connection, one, statement)
-        if explained is None or not is_same_logic(read_plans(explained.planned, "")[0], plan):
+        if explained is None or not is_same_logic(read_plans(explained.planned, "")[0], plan, parameters):
             # A different plan may run far too long and is of no interest.
             continue
         explained = _with(connection, one, statement, run_within_s=left_s)
-        found = None if explained is None else difference(wanted, read_plans(explained.run, "")[0])
-        if found is not None and found.level in (PlanLevel.WORK, PlanLevel.IDENTICAL):
+        run = None if explained is None else read_plans(explained.run, "")[0]
+        found = None if run is None else difference(wanted, run, parameters=parameters)
+        if found is not None and found.is_executed_alike:
             return PlanOverride(candidate=one)
         if near is None and found is not None and has_other_spills(changed) and is_same_but_for_batches(found):
             near = PlanOverride(candidate=one, but_for=RemainingDifference.BATCHES)

@@ -1,4 +1,4 @@
-"""One study, from names to blocks on disk: one comparison, or a matrix of thousands. Also compares plans alone.
+"""Runs a study: opens it on its hosts, measures it, stores the results, and measures what follows from its verdicts.
 
 Results of blocks are always read back from the results folder (answers/read.py), so that a report made years later
 equals the one at the end of the run.
@@ -12,19 +12,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Protocol
 
-from pgversus.answers.plans import PlansAnswer, compared
 from pgversus.answers.read import state_so_far
 from pgversus.engine.context_state import ContextState
 from pgversus.engine.progress import Progress
 from pgversus.engine.scheduler import run_parts
-from pgversus.host.identity import ServerUser
-from pgversus.lab.acting_settings import session_settings
 from pgversus.lab.attribution import Measure, attribute
 from pgversus.lab.chosen_values import with_known_values
 from pgversus.lab.confirmation import confirm
-from pgversus.lab.failures import failures_of_the_host
-from pgversus.lab.plan_capture import Explainer
-from pgversus.lab.resources import StudyResources, open_resources
 from pgversus.lab.results_writer import ResultsWriter
 from pgversus.lab.resume import (
     EarlierResults,
@@ -37,9 +31,7 @@ from pgversus.lab.resume import (
 )
 from pgversus.lab.resume_checks import check_same_builds
 from pgversus.lab.side_effects import executed_on, measure_side_effects
-from pgversus.lab.study_host import Capture, ExternalData, MeasurableStudy, Measuring, check_external_servers
-from pgversus.lab.testbed import PostgresTestbed
-from pgversus.postgres.client import Client
+from pgversus.lab.study_host import Capture, ExternalData, MeasurableStudy, Measuring
 from pgversus.stats.confidence import check_precision
 from pgversus.store.folder import NOT_ATTRIBUTED, holds_results
 from pgversus.store.reading import StoredStudy, read_results
@@ -193,7 +185,7 @@ class _Run:
         *,
         measure_plans: Measure | None = None,
     ) -> StopReason:
-        """Measure a follow up. Resume its results, unless the question is different, such as a different rewrite.
+        """Measure a follow-up. Resume its results, unless the question is different, such as a different rewrite.
 
         measure_plans: measures the effect of plan changes; None to skip this.
         """
@@ -247,27 +239,3 @@ def _invocation(study: Study, options: RunOptions) -> Invocation:
 def _move_away(folder: ResultsFolder, progress: Progress) -> None:
     if aside := folder.begin():
         progress.say(f"the earlier results are now in {aside}")
-
-
-def compare_plans(study: Study, user: ServerUser, client: Client, progress: Progress) -> PlansAnswer:
-    """Compare the plans of a comparison's workload on each arm with the baseline's; leave nothing behind.
-
-    study: with one context. PgversusError of any kind if its servers cannot be provided, loaded or queried.
-    """
-    check_external_servers(study, client)
-    with open_resources(study, user, progress) as resources, ExitStack() as stack:
-        snapshots = resources.snapshots(client, progress)
-        shared = StudyResources(resources=resources, client=client, snapshots=snapshots, progress=progress)
-        testbed = PostgresTestbed(resources.study, shared, stack)
-        (context,) = resources.study.contexts
-        with failures_of_the_host(resources.cache.root):
-            servers = testbed.servers_of(context).servers
-            for server in servers:
-                server.start()
-            progress.say("capturing the plans of every arm")
-            explainer = Explainer(
-                client=client, scratch=resources.directory.root / "statements", with_rows=True, progress=progress
-            )
-            plans = explainer.explain(servers, context.comparison)
-            block_bytes = [int(session_settings(server)["block_size"].value) for server in servers]
-    return compared(context.comparison.arms, plans, block_bytes)

@@ -9,7 +9,7 @@ from itertools import chain
 
 from pgversus.plans.levels import SPILLED, ComparablePlan, PlanLevel
 from pgversus.plans.matching import NodeMatching
-from pgversus.plans.plan import INIT_PLAN, Plan, PlanNode
+from pgversus.plans.plan import COUNTS, INIT_PLAN, OperatorFamily, Plan, PlanNode
 from pgversus.text.sql import without_literals
 
 
@@ -47,6 +47,8 @@ class ChangeKind(StrEnum):
     MEMORY = "memory"
     TEMP_BLOCKS = "temporary blocks"
     """The size of a spill of both."""
+    COUNT = "count"
+    """A count of one node, such as heap fetches."""
     BLOCKS = "blocks"
     BYTES = "bytes"
     """Blocks of different sizes, in bytes."""
@@ -85,6 +87,7 @@ _LEVELS = {
         ChangeKind.ESTIMATE,
         ChangeKind.MEMORY,
         ChangeKind.TEMP_BLOCKS,
+        ChangeKind.COUNT,
         ChangeKind.BLOCKS,
         ChangeKind.BYTES,
     ),
@@ -123,6 +126,8 @@ _MUCH = 1.1
 _FEW_BLOCKS = 10.0
 _MUCH_MEMORY = 1.5
 _LITTLE_MEMORY = 2**20
+_PER_EXECUTION = "per execution"
+_WRITING = ("Insert", "Update", "Delete", "Merge")
 _OTHER_ESTIMATE = 2.0
 """The ratio of estimation errors from which a change is reported."""
 
@@ -138,7 +143,8 @@ def spill_sizes(one: ComparablePlan, other: ComparablePlan, matching: NodeMatchi
         was, now = one.own[place].temp_blocks or 0.0, other.own[there].temp_blocks or 0.0
         is_one_process = not (in_workers[0][place] or in_workers[1][there])
         is_same_node = one.plan.nodes[place].op == other.plan.nodes[there].op
-        if is_one_process and is_same_node and min(was, now) > 0 and _is_much(was, now):
+        have_spilled = one.facts[place].get(SPILLED) is True and other.facts[there].get(SPILLED) is True
+        if is_one_process and is_same_node and have_spilled and _is_much(was, now):
             text = other.plan.nodes[there].text
             yield Change(kind=ChangeKind.TEMP_BLOCKS, node=text, was=was, now=now, places=(place, there))
 
@@ -154,13 +160,16 @@ def amount_changes(baseline: Plan, contender: Plan, matching: NodeMatching) -> I
         if not (in_workers[0][place] or in_workers[1][there]):
             found += _loops(was, now)
             found += _memory(was, now)
+            yield from _counts(was, now, (place, there))
         # Rows of partial results, and the share of a worker, depend on how many workers were launched.
         if processes[0][place] == processes[1][there]:
             found += _rows(was, now)
             if to_the_end[0][place] and to_the_end[1][there]:
                 found += _estimates(was, now)
+        runs = was.measured.loops, now.measured.loops
         for kind, amount, amount_there in found:
-            yield Change(kind=kind, node=now.text, was=amount, now=amount_there, places=(place, there))
+            name = _PER_EXECUTION if kind is ChangeKind.ESTIMATE and runs != (1, 1) else ""
+            yield Change(kind=kind, node=now.text, name=name, was=amount, now=amount_there, places=(place, there))
     yield from _blocks(baseline, contender)
 
 
@@ -176,6 +185,16 @@ def _blocks(baseline: Plan, contender: Plan) -> Iterator[Change]:
     was, now = was * sizes[0], now * sizes[1]
     if abs(now - was) > _FEW_BLOCKS * max(sizes) and _is_much(was, now):
         yield Change(kind=kind, node=contender.root.text, was=was, now=now, places=(0, 0))
+
+
+def _counts(was: PlanNode, now: PlanNode, places: tuple[int, int]) -> Iterator[Change]:
+    """Yield changes of counts that both plans report, of nodes that read the same index in the same way."""
+    if (was.op, was.indexes) != (now.op, now.indexes):
+        return
+    for name in (one for one in COUNTS if one in was.measured.counts and one in now.measured.counts):
+        before, after = was.measured.counts[name], now.measured.counts[name]
+        if abs(after - before) > _FEW_BLOCKS and _is_much(before, after):
+            yield Change(kind=ChangeKind.COUNT, node=now.text, name=name, was=before, now=after, places=places)
 
 
 def _loops(was: PlanNode, now: PlanNode) -> Iterator[tuple[ChangeKind, float, float]]:
@@ -212,8 +231,11 @@ def _memory(was: PlanNode, now: PlanNode) -> Iterator[tuple[ChangeKind, float, f
 
 
 def _off(node: PlanNode) -> float | None:
-    """Return the factor by which the row estimate is off, in either direction; None for a node that was not run."""
-    if not node.measured.loops or node.measured.rows is None:
+    """Return the factor by which the row estimate is off, in either direction; None if it cannot be judged.
+
+    That is the case for a node that was not run, and for one that writes and, without RETURNING, returns no rows.
+    """
+    if not node.measured.loops or node.measured.rows is None or (node.op in _WRITING and not node.measured.rows):
         return None
     actual = max(1.0, node.measured.rows / node.measured.loops)
     expected = max(1.0, node.estimated_rows)
@@ -260,10 +282,26 @@ def generic_changes(baseline: Plan, contender: Plan, parameters: int) -> Iterato
     """
     if any(node.scope.startswith(INIT_PLAN) for plan in (baseline, contender) for node in plan.nodes):
         return
-    was, now = (_has_parameter(plan, parameters) for plan in (baseline, contender))
-    if was is not now:
+    was, now = (_is_generic(plan, parameters) for plan in (baseline, contender))
+    if was is not None and now is not None and was is not now:
         named = {True: "generic", False: "custom"}
         yield Change(kind=ChangeKind.GENERIC, node=contender.root.text, was=named[was], now=named[now], places=(0, 0))
+
+
+def _is_generic(plan: Plan, parameters: int) -> bool | None:
+    """Return whether a plan has a parameter; None if it may have one where it is not printed."""
+    if _has_parameter(plan, parameters):
+        return True
+    return None if any(map(_hides_parameters, plan.nodes)) else False
+
+
+def _hides_parameters(node: PlanNode) -> bool:
+    """Return whether a node may have a parameter in a removed partition, or in a statement for another server."""
+    return (
+        bool(node.facts.get("Subplans Removed"))
+        or (node.family is OperatorFamily.APPEND and not node.children)
+        or node.op.startswith(("Foreign Scan", "Custom Scan"))
+    )
 
 
 def _has_parameter(plan: Plan, parameters: int) -> bool:
@@ -354,7 +392,9 @@ def _keys(was: PlanNode, now: PlanNode, places: tuple[int, int]) -> Iterator[Cha
 def fact_changes(one: ComparablePlan, other: ComparablePlan, matching: NodeMatching) -> Iterator[Change]:
     """Yield changed facts of nodes with the same operator; facts that one major does not report are ignored."""
     baseline, contender = one.plan, other.plan
-    if baseline.is_measured and contender.is_measured and bool(baseline.jit_functions) != bool(contender.jit_functions):
+    if not (baseline.is_measured and contender.is_measured):
+        return
+    if bool(baseline.jit_functions) != bool(contender.jit_functions):
         functions = baseline.jit_functions or 0, contender.jit_functions or 0
         yield Change(kind=ChangeKind.JIT, node=contender.root.text, was=functions[0], now=functions[1])
     for place, there in matching.pairs:

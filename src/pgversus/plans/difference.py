@@ -80,6 +80,11 @@ class PlanDifference:
         """Whether the planner chose the same plan; its execution may differ."""
         return self.level not in (PlanLevel.OPERATORS, PlanLevel.CONDITIONS)
 
+    @property
+    def is_executed_alike(self) -> bool:
+        """Whether the plan is the same and is executed in the same way; amounts of work may differ."""
+        return self.level in (PlanLevel.WORK, PlanLevel.IDENTICAL)
+
 
 def difference(baseline: Plan, contender: Plan, *, parameters: int = 0) -> PlanDifference:
     """Return the difference from baseline to contender, for plans of one statement on the same data.
@@ -87,7 +92,7 @@ def difference(baseline: Plan, contender: Plan, *, parameters: int = 0) -> PlanD
     parameters: number of parameters of a prepared statement.
     """
     given = baseline, contender
-    baseline, contender = in_common_form(baseline, contender)
+    baseline, contender = in_common_form(baseline, contender, parameters)
     one, other = comparable(baseline), comparable(contender)
     found = fingerprints(given[0], one), fingerprints(given[1], other)
     names, is_same_shape = _names_and_shape(one, other)
@@ -151,8 +156,25 @@ def _time(one: ComparablePlan, other: ComparablePlan, matching: NodeMatching) ->
     unchanged = [pair for pair in matching.pairs if _is_unchanged(one, other, *pair)]
     mine = _parts_of_runs(one, {place for place, _ in unchanged})
     theirs = _parts_of_runs(other, {there for _, there in unchanged})
-    changed, same, rest = (_change(was, now) for was, now in zip(mine, theirs, strict=True))
+    rounding_s = _rounding_s(one.plan, {place for place, _ in unchanged})
+    rounding_s += _rounding_s(other.plan, {there for _, there in unchanged})
+    changed, same, rest = (
+        _change(was, now, error_s)
+        for was, now, error_s in zip(mine, theirs, (rounding_s, rounding_s, 0.0), strict=True)
+    )
     return TimeSplit(changed=changed, unchanged=same, unexplained=rest)
+
+
+def _rounding_s(plan: Plan, unchanged: set[int]) -> float:
+    """Return the largest error that rounding of times adds to one part of a plan and takes from the other, in seconds.
+
+    Only the time of a node whose parent belongs to the other part is subtracted from that part.
+    """
+    return sum(
+        node.measured.rounding_of_time_s
+        for place, node in enumerate(plan.nodes)
+        if node.parent is not None and (place in unchanged) is not (node.parent in unchanged)
+    )
 
 
 def _has_times(plan: Plan) -> bool:
@@ -176,7 +198,8 @@ def _parts_of_runs(one: ComparablePlan, unchanged: set[int]) -> tuple[list[float
     return parts
 
 
-def _change(was: Sequence[float], now: Sequence[float]) -> TimeChange:
+def _change(was: Sequence[float], now: Sequence[float], rounding_s: float) -> TimeChange:
+    """Return the change from one sample of times to another. rounding_s: the largest error that all of them share."""
     error_s = None
     if len(was) > 1 and len(now) > 1:
         from scipy.special import stdtrit  # noqa: PLC0415 - the import takes 0.3 s, which `--help` does not need
@@ -185,7 +208,7 @@ def _change(was: Sequence[float], now: Sequence[float]) -> TimeChange:
         parts = [(statistics.variance(side) / len(side), len(side) - 1) for side in (was, now)]
         variance = sum(part for part, _ in parts)
         freedom = variance**2 / sum(part**2 / number for part, number in parts) if variance else 1.0
-        error_s = float(stdtrit(freedom, _UPPER)) * math.sqrt(variance)
+        error_s = float(stdtrit(freedom, _UPPER)) * math.sqrt(variance) + rounding_s
     return TimeChange(seconds=statistics.fmean(now) - statistics.fmean(was), error_s=error_s)
 
 

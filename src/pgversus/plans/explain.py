@@ -8,7 +8,7 @@ from typing import Any
 
 from pgversus.errors import PlanError
 from pgversus.plans.nodes import plan_nodes
-from pgversus.plans.plan import BLOCKS, REMOVED, Plan
+from pgversus.plans.plan import BLOCKS, COUNTS, REMOVED, Plan
 from pgversus.text.documents import is_nested_deeper, parts_without_secrets
 from pgversus.text.redaction import may_hold_secrets, message_without_secrets
 
@@ -37,6 +37,7 @@ _NUMBERS = (
     "Temp Written Blocks",
     "Sort Space Used",
     "Peak Memory Usage",
+    *COUNTS,
     *BLOCKS,
     *REMOVED,
 )

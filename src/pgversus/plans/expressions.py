@@ -69,6 +69,18 @@ def split_inside(text: str, word: str) -> list[str]:
     return parts
 
 
+def enclosing(text: str, word: str) -> tuple[int, int] | None:
+    """Return the innermost, last parentheses directly around a word that is there once; None without any."""
+    brackets = _Brackets(text, word)
+    once = (
+        opening
+        for opening, places in brackets.places.items()
+        if opening in brackets.ends and text[opening] == "(" and len(places) == 1
+    )
+    begin = max(once, default=None)
+    return None if begin is None else (begin, brackets.ends[begin])
+
+
 class _Brackets:
     """The parentheses of a text, and the positions of a word outside quotes."""
 
@@ -109,8 +121,10 @@ def _between(begin: int, end: int, places: Sequence[int], word: str) -> list[tup
 
 
 _NAME = re.compile(r"(InitPlan|SubPlan) (\S+?)(?: \(returns (\$\d+(?:,\$\d+)*)\))?")
+_INIT_PLAN = "InitPlan"
 _REFERENCE = re.compile(r"\b(InitPlan|SubPlan) ([\w$]+)")
 _PARAMETER = re.compile(r"\$\d+(?!\d)")
+_PARAMETER_OR_RESULT = re.compile(r"\$(\d+)(?!\d)|\(InitPlan \d+\)\.col\d+")
 _TEST = re.compile(r"\((?:ANY|ALL) \(|\(\(?ROW\(")
 _TESTED = re.compile(r"\((hashed )?SubPlan (\d+)\)\.col\d+")
 _NAMED_TEST = re.compile(r"(?:\bEXISTS|\bARRAY)?\((?:rescan )?(hashed )?SubPlan (\d+)\)(?!\.col)")
@@ -129,7 +143,8 @@ class SubplanNames:
                 continue
             kind, given, returned = match.groups()
             number = self._numbers.setdefault(given, len(self._numbers) + 1)
-            for column, parameter in enumerate((returned or "").split(","), start=1):
+            # A SubPlan returns parameters as well, to a SET of several columns, which EXPLAIN prints in outputs only.
+            for column, parameter in enumerate((returned or "").split(",") if kind == _INIT_PLAN else (), start=1):
                 self._returned[parameter] = f"({kind} {number}).col{column}"
 
     def scope(self, name: str) -> str:
@@ -169,6 +184,16 @@ def with_aliases(text: str, names: Mapping[str, str]) -> str:
 def without_tables(conjunct: str) -> str:
     """Return a conjunct, or a key, without the names of tables, as it is printed without VERBOSE."""
     return _sides_in_order(outside_strings(conjunct, lambda part: _QUALIFIED.sub("", part)))
+
+
+def without_values(text: str, parameters: int) -> str:
+    """Return an expression with `$?` for each parameter from $1 to `parameters`, and for each result of an InitPlan."""
+    return outside_strings(
+        text,
+        lambda part: _PARAMETER_OR_RESULT.sub(
+            lambda match: match[0] if match[1] and not 1 <= int(match[1]) <= parameters else "$?", part
+        ),
+    )
 
 
 def without_tests(text: str) -> str:

@@ -2,17 +2,24 @@
 
 import hashlib
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from pgversus.plans.expressions import bare, without_tables, without_tests
+from pgversus.plans.expressions import bare, without_tables, without_tests, without_values
+from pgversus.plans.nodes import REMOTE
 from pgversus.plans.own_work import OwnWork, own
 from pgversus.plans.plan import INIT_PLAN, Fact, OperatorFamily, Plan, PlanNode
 
 _DIGITS = 16
 SPILLED = "Spilled"
 """A derived fact: whether the node itself wrote temporary files."""
+_SPILLING = re.compile(
+    r"(?:Sort|Hash|Aggregate|Materialize|CTE Scan|Function Scan|ProjectSet|WindowAgg|Recursive Union|WorkTable Scan)$"
+    r"|\bHash\b.* Join$"
+)
+"""Operators with temporary files of their own. Others only call functions that write such files."""
 _OF_ONE_PROCESS = (
     *("Sort Method", "Sort Space Type", "HashAgg Batches"),
     *("Full-sort Groups Sort Methods", "Pre-sorted Groups Sort Methods"),
@@ -76,18 +83,25 @@ def comparable(plan: Plan) -> ComparablePlan:
     )
 
 
-def in_common_form(one: Plan, other: Plan) -> tuple[Plan, Plan]:
+def in_common_form(one: Plan, other: Plan, parameters: int = 0) -> tuple[Plan, Plan]:
     """Return two plans without parts that only one of them prints.
 
-    These are tests of subplans (since 17), and schemas and names of tables (with VERBOSE).
+    These are tests of subplans (since 17), and schemas and names of tables (with VERBOSE). Up to 16, EXPLAIN prints
+    `$1` both for a parameter and for the result of an InitPlan, so these two are not told apart. parameters: number of
+    parameters of a prepared statement.
     """
     plans = one, other
+    if parameters and any(node.scope.startswith(INIT_PLAN) for plan in plans for node in plan.nodes):
+        plans = _with_equal_values(one, parameters), _with_equal_values(other, parameters)
     if not all(prints_tests(plan) for plan in plans):
-        plans = _without_tests(one), _without_tests(other)
+        plans = _without_tests(plans[0]), _without_tests(plans[1])
     if not all(_prints_schemas(plan) for plan in plans):
         if any(_prints_schemas(plan) for plan in plans):
             plans = _without_tables(plans[0]), _without_tables(plans[1])
         plans = _without_schemas(plans[0]), _without_schemas(plans[1])
+    if not all(map(_prints_remote, plans)):
+        # Printed with VERBOSE only as well.
+        plans = _without_remote(plans[0]), _without_remote(plans[1])
     return plans
 
 
@@ -101,9 +115,9 @@ def fingerprints(plan: Plan, ready: ComparablePlan | None = None) -> Fingerprint
     )
 
 
-def is_same_logic(one: Plan, other: Plan) -> bool:
-    """Return whether the planner chose the same plan."""
-    mine, theirs = map(comparable, in_common_form(one, other))
+def is_same_logic(one: Plan, other: Plan, parameters: int = 0) -> bool:
+    """Return whether the planner chose the same plan. parameters: number of parameters of a prepared statement."""
+    mine, theirs = map(comparable, in_common_form(one, other, parameters))
     return mine.logics == theirs.logics
 
 
@@ -123,6 +137,24 @@ def _place(node: PlanNode) -> str:
 def _operator(node: PlanNode) -> str:
     parts = node.op, node.detail, node.schema, node.relation, node.own_alias, node.indexes
     return _NEXT.join(map(str, parts))
+
+
+def _with_equal_values(plan: Plan, parameters: int) -> Plan:
+    """Return a plan with `$?` for parameters and for results of InitPlans."""
+    return _respelled(plan, lambda text: without_values(text, parameters))
+
+
+def _respelled(plan: Plan, change: Callable[[str], str]) -> Plan:
+    """Return a plan with other spellings of its conditions and keys."""
+    nodes = (
+        replace(
+            node,
+            conditions={name: tuple(sorted(set(map(change, texts)))) for name, texts in node.conditions.items()},
+            keys={name: tuple(map(change, texts)) for name, texts in node.keys.items()},
+        )
+        for node in plan.nodes
+    )
+    return replace(plan, nodes=tuple(nodes))
 
 
 def prints_tests(plan: Plan) -> bool:
@@ -160,23 +192,28 @@ def _without_schemas(plan: Plan) -> Plan:
 
 
 def _without_tables(plan: Plan) -> Plan:
+    return _respelled(plan, without_tables)
+
+
+def _prints_remote(plan: Plan) -> bool:
+    return any(REMOTE in node.keys for node in plan.nodes)
+
+
+def _without_remote(plan: Plan) -> Plan:
+    if not _prints_remote(plan):
+        return plan
     nodes = (
-        replace(
-            node,
-            conditions={name: tuple(sorted(map(without_tables, texts))) for name, texts in node.conditions.items()},
-            keys={name: tuple(map(without_tables, texts)) for name, texts in node.keys.items()},
-        )
-        for node in plan.nodes
+        replace(node, keys={name: texts for name, texts in node.keys.items() if name != REMOTE}) for node in plan.nodes
     )
     return replace(plan, nodes=tuple(nodes))
 
 
-def is_same_but_for_sorts(one: Plan, other: Plan) -> bool:
+def is_same_but_for_sorts(one: Plan, other: Plan, parameters: int = 0) -> bool:
     """Return whether the plans differ only in sorts: all other operators, conditions and keys are equal.
 
     A newer planner may know that rows are already ordered where an older one sorts them.
     """
-    mine, theirs = in_common_form(one, other)
+    mine, theirs = in_common_form(one, other, parameters)
     return _without_sorts(mine) == _without_sorts(theirs)
 
 
@@ -202,7 +239,8 @@ def _facts(plan: Plan, mine: Sequence[OwnWork]) -> list[dict[str, Fact]]:
     for node, in_workers, amounts in zip(plan.nodes, plan.in_workers(), mine, strict=True):
         is_partial = in_workers or (node.measured.loops or 0) > 1
         facts = {name: fact for name, fact in node.facts.items() if not (is_partial and name in _OF_ONE_PROCESS)}
-        if amounts.temp_blocks is not None and node.measured.loops and not init_plans - {node.scope}:
+        is_known = amounts.temp_blocks is not None and node.measured.loops and not init_plans - {node.scope}
+        if is_known and amounts.temp_blocks is not None and _SPILLING.search(node.op):
             facts[SPILLED] = amounts.temp_blocks > 0
         found.append(facts)
     return found

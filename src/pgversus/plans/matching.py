@@ -37,6 +37,8 @@ _OF_READERS: Sequence[_Key] = (
         (node.scope, node.relation, node.own_alias, node.repeated_name, own_logic(node)) if node.relation else None
     ),
     lambda node: (node.scope, node.relation, node.own_alias, _logic_of_read(node)) if node.relation else None,
+    lambda node: (node.scope, node.schema, node.relation, node.own_alias) if node.relation else None,
+    lambda node: (node.schema, node.relation, node.own_alias) if node.relation else None,
     lambda node: (node.scope, node.relation, node.own_alias) if node.relation else None,
     lambda node: (node.relation, node.own_alias) if node.relation else None,
     lambda node: None if node.relation else (node.scope, node.op),

@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pgversus.plans.expressions import Expressions, SubplanNames, own_names
+from pgversus.plans.call_syntax import as_plain_calls
+from pgversus.plans.expressions import Expressions, SubplanNames, outside_strings, own_names
 from pgversus.plans.plan import MAIN, Fact, OperatorFamily, PlanNode, measured
 
 _OF_STRATEGY = {"Plain": "Aggregate", "Sorted": "GroupAggregate", "Hashed": "HashAggregate", "Mixed": "MixedAggregate"}
@@ -120,12 +121,16 @@ def _part(raw: Mapping[str, Any]) -> Bitmap:
 _CONDITIONS = ("Cond", "Filter", "Order By", "Run Condition")
 _RECHECK = "Recheck Cond"
 # Repeats the condition of the index.
+REMOTE = "Remote SQL"
+"""The statement that a foreign scan sends to another server."""
 _KEYS = ("Sort Key", "Group Key", "Presorted Key", "Cache Key")
+_REMOTE_NAME = re.compile(r"\br\d+\b")
 _CALLS = ("Function Call", "Table Function Call")
 _READ = ("Relation Name", "CTE Name", "Function Name", "Table Function Name", "Tuplestore Name", "Relations")
 _DETAILS = ("Scan Direction", "Sampling Method", "Conflict Resolution")
 _USUAL_DETAILS = ("Forward", "NoMovement")
 _TEMPORARY = "pg_temp"
+_MEMBER = "Member"
 _STOPPING_JOINS = ("Semi", "Anti")
 _FACTS = (
     "Sort Method",
@@ -152,6 +157,8 @@ class RawNode:
     bitmap: Bitmap | None
     is_alias_generated: bool
     """Whether PostgreSQL numbered the alias: `t_1`."""
+    role: str
+    """Its relationship to the node above it."""
     is_lone_member: bool
     """Whether it is below a member of an Append, and the only node that reads its relation.
 
@@ -204,8 +211,9 @@ def _in_order(root: Mapping[str, Any], subplans: SubplanNames) -> list[RawNode]:
     stack: list[tuple[Mapping[str, Any], int, int | None, str, bool]] = [(root, 0, None, MAIN, False)]
     while stack:
         raw, depth, parent, above, is_member = stack.pop()
-        is_member = is_member or raw.get("Parent Relationship") == "Member"
         place = len(found)
+        role = _role(raw, None if parent is None else found[parent].raw)
+        is_member = is_member or role == _MEMBER or (parent is not None and _writes_partition(found[parent].raw, role))
         scope = subplans.scope(str(raw["Subplan Name"])) if "Subplan Name" in raw else above
         bitmap = bitmap_below(raw)
         found.append(
@@ -216,6 +224,7 @@ def _in_order(root: Mapping[str, Any], subplans: SubplanNames) -> list[RawNode]:
                 children=[],
                 scope=scope,
                 bitmap=bitmap,
+                role=role,
                 is_alias_generated=_is_generated(raw, aliases, is_member=is_member),
                 is_lone_member=is_member and "Alias" in raw and reads[_relation(raw)] == 1,
             )
@@ -225,6 +234,23 @@ def _in_order(root: Mapping[str, Any], subplans: SubplanNames) -> list[RawNode]:
         below = raw.get("Plans", []) if bitmap is None else list(_below_bitmap(raw))
         stack += [(child, depth + 1, place, scope, is_member) for child in reversed(below)]
     return found
+
+
+def _role(raw: Mapping[str, Any], above: Mapping[str, Any] | None) -> str:
+    """Return the relationship of a node to the one above it, as 14 and newer print it.
+
+    Up to 13, the only node below a ModifyTable is a member, as if it could have several.
+    """
+    role = str(raw.get("Parent Relationship", ""))
+    if role == _MEMBER and above is not None and above["Node Type"] == "ModifyTable":
+        members = [one for one in above["Plans"] if one.get("Parent Relationship") == _MEMBER]
+        return "Outer" if len(members) == 1 else role
+    return role
+
+
+def _writes_partition(above: Mapping[str, Any], role: str) -> bool:
+    """Return whether a node below this one reads the only partition that a statement writes."""
+    return above["Node Type"] == "ModifyTable" and "Target Tables" in above and role == "Outer"
 
 
 def _is_generated(raw: Mapping[str, Any], aliases: Collection[str], *, is_member: bool) -> bool:
@@ -268,7 +294,7 @@ def _node(node: RawNode, spelling: Expressions, names: Mapping[str, str]) -> Pla
         depth=node.depth,
         parent=node.parent,
         children=tuple(node.children),
-        role=str(raw.get("Parent Relationship", "")),
+        role=node.role,
         scope=node.scope,
         relation=_relation(raw),
         schema=_schema(raw),
@@ -311,9 +337,9 @@ def _conditions(node: RawNode, spelling: Expressions) -> dict[str, tuple[str, ..
     found: dict[str, tuple[str, ...]] = {}
     for name, value in node.raw.items():
         if name.endswith(_CONDITIONS) and name != _RECHECK and isinstance(value, str):
-            found[name] = spelling.conjuncts(value)
+            found[name] = spelling.conjuncts(as_plain_calls(value))
     if node.bitmap is not None and node.bitmap.condition:
-        found["Index Cond"] = spelling.conjuncts(node.bitmap.condition)
+        found["Index Cond"] = spelling.conjuncts(as_plain_calls(node.bitmap.condition))
     return found
 
 
@@ -322,13 +348,27 @@ def _keys(raw: Mapping[str, Any], spelling: Expressions) -> dict[str, tuple[str,
     for name in (*_KEYS, *_CALLS):
         value = raw.get(name)
         if isinstance(value, str):
-            found[name] = (spelling.respell(value),)
+            found[name] = (spelling.respell(as_plain_calls(value)),)
         elif isinstance(value, list):
-            found[name] = tuple(spelling.respell(str(part)) for part in value)
+            found[name] = tuple(spelling.respell(as_plain_calls(str(part))) for part in value)
     found |= {name: (str(raw[name]),) for name in _CHOICES if raw.get(name) is not None}
+    if isinstance(remote := raw.get(REMOTE), str):
+        found[REMOTE] = (_remote(remote),)
     if sets := raw.get("Grouping Sets"):
-        found["Grouping Sets"] = tuple(spelling.respell(text) for text in _grouping_sets(sets))
+        found["Grouping Sets"] = tuple(spelling.respell(as_plain_calls(text)) for text in _grouping_sets(sets))
     return found
+
+
+def _remote(statement: str) -> str:
+    """Return a statement for another server with the aliases r1, r2 and so on in their order.
+
+    Their numbers are those of the tables in the local statement, which depend on the major version.
+    """
+    numbers: dict[str, str] = {}
+    return outside_strings(
+        statement,
+        lambda part: _REMOTE_NAME.sub(lambda match: numbers.setdefault(match[0], f"r{len(numbers) + 1}"), part),
+    )
 
 
 def _grouping_sets(sets: Any) -> Iterator[str]:

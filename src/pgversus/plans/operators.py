@@ -12,6 +12,8 @@ _FOLLOWS_ITS_JOIN = "Hash"
 _HIDING = ("Foreign Scan", "Custom Scan")
 _CALLING = frozenset({"Function Scan", "ProjectSet"})
 _MOST_NAMES = 3
+_RUNNING_OTHERWISE = (OperatorFamily.JOIN, OperatorFamily.APPEND, OperatorFamily.AUXILIARY)
+"""Nodes that may run the nodes below them more or less often than they run themselves."""
 
 
 def operator_changes(baseline: Plan, contender: Plan, matching: NodeMatching) -> Iterator[Change]:
@@ -75,7 +77,7 @@ def _is_top(plan: Plan, place: int) -> bool:
     node = plan.nodes[place]
     while node.scope != MAIN and node.parent is not None and plan.nodes[node.parent].scope == node.scope:
         node = plan.nodes[node.parent]
-        if node.family is OperatorFamily.JOIN:
+        if node.family in _RUNNING_OTHERWISE:
             return False
     return True
 

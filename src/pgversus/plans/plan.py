@@ -10,6 +10,8 @@ MAIN = "main"
 INIT_PLAN = "InitPlan "
 """The beginning of the scope of an InitPlan."""
 
+COUNTS = ("Heap Fetches", "Lossy Heap Blocks", "Index Searches")
+"""Counts of one node over all its executions."""
 REMOVED = ("Rows Removed by Filter", "Rows Removed by Join Filter", "Rows Removed by Index Recheck")
 BLOCKS = ("Shared Hit Blocks", "Shared Read Blocks", "Local Hit Blocks", "Local Read Blocks")
 """Numbers of a node that are added up."""
@@ -47,10 +49,14 @@ class NodeMeasurement:
     """Maximum error of `rows_removed`: every major rounds it to a whole number for each loop."""
     time_s: float | None = None
     """Time measured by EXPLAIN ANALYZE, over all loops of all processes."""
+    rounding_of_time_s: float = 0.0
+    """Maximum error of `time_s`: EXPLAIN rounds the time of each loop to thousandths of a millisecond."""
     blocks: float | None = None
     """Blocks of tables and indexes, read or found in buffers."""
     temp_blocks: float | None = None
     """Blocks written to temporary files."""
+    counts: Mapping[str, float] = field(default_factory=dict)
+    """Those of COUNTS that EXPLAIN reports."""
     memory_bytes: float | None = None
     """The most memory for its rows at any time; None for a sort on disk, or if the node ran more than once."""
 
@@ -124,7 +130,9 @@ class PlanNode:
 _BLOCKING = ("Aggregate", "Hash", "Sort")
 # The last words of operators that read everything before they return a row; those of _LAZY do not.
 _LAZY = ("Incremental Sort", "GroupAggregate", "MixedAggregate")
-_STOPPING = ("Limit", "Merge", "Recursive Union")
+_DISTINCT = ("Unique", "Group", "HashAggregate")
+# Workers remove equal rows, and the leader does it again.
+_STOPPING = ("Limit", "Merge", "Recursive Union", "SetOp", "HashSetOp")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,9 +186,11 @@ class Plan:
         for place, node in enumerate(self.nodes):
             if node.family is not OperatorFamily.GATHER or not node.children:
                 continue
+            is_distinct = any(in_workers[one] and self.nodes[one].op in _DISTINCT for one in self.below(place))
+            ends = ("Finalize", *(_DISTINCT if is_distinct else ()))
             above: list[int] = []
             one: int | None = place
-            while one is not None and not self.nodes[one].op.startswith("Finalize"):
+            while one is not None and not self.nodes[one].op.startswith(ends):
                 above.append(one)
                 one = self.nodes[one].parent
             for partial_result in above if one is not None else ():
@@ -230,6 +240,7 @@ class Plan:
 _MS_PER_S = 1000.0
 _WHOLE_ROWS = 0.5
 _HUNDREDTHS = 0.005
+_THOUSANDTHS = 0.0005
 # EXPLAIN rounds the rows of a loop to whole numbers up to 17, and to hundredths from 18 on.
 _KILOBYTE = 1024
 
@@ -252,8 +263,10 @@ def measured(raw: Mapping[str, Any]) -> NodeMeasurement:
         rows_removed=sum(removed) * loops if removed else None,
         rounding_of_removed=_WHOLE_ROWS * len(removed) * loops if loops > 1 else 0.0,
         time_s=None if time is None else time * loops / _MS_PER_S,
+        rounding_of_time_s=0.0 if time is None else _THOUSANDTHS * loops / _MS_PER_S,
         blocks=sum(blocks) if blocks else None,
         temp_blocks=_number(raw, "Temp Written Blocks"),
+        counts={name: found for name in COUNTS if (found := _number(raw, name)) is not None},
         memory_bytes=_memory(raw) if loops == 1 else None,
     )
 

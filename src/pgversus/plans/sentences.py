@@ -77,6 +77,13 @@ def _pushed_down(change: Change) -> str:
     )
 
 
+def _estimates(change: Change) -> str:
+    shown = {"node": change.node, "was": _estimate(change.was), "now": _estimate(change.now)}
+    if change.name:
+        return _("rows of {node}, per execution: {was}; now {now}", **shown)
+    return _("rows of {node}: {was}; now {now}", **shown)
+
+
 def _keys(change: Change) -> str:
     if not change.was:
         return _("{node} now has a {key}: {now}", node=change.node, key=change.name, now=change.now)
@@ -133,9 +140,9 @@ _SENTENCES: Mapping[ChangeKind, Callable[[Change], str]] = {
     ChangeKind.READ: lambda c: _("{relation} is now read by {node}", relation=c.name, node=_with_details(c)),
     ChangeKind.ARRANGEMENT: lambda _unused: _("the same operators are in a different order"),
     ChangeKind.GENERIC: lambda c: (
-        _("the plan is now generic, regardless of parameter values; it was custom, for these parameter values")
+        _("now a generic plan, for any parameter values; it was a custom plan, for these parameter values")
         if c.now == "generic"
-        else _("the plan is now custom, for these parameter values; it was generic")
+        else _("now a custom plan, for these parameter values; it was a generic plan")
     ),
     ChangeKind.CONDITION_MOVED: lambda c: _(
         "{condition} moved from {was} to {now}", condition=c.name, was=c.was, now=c.now
@@ -154,15 +161,14 @@ _SENTENCES: Mapping[ChangeKind, Callable[[Change], str]] = {
     ChangeKind.SPILL_NEW: _spill_new,
     ChangeKind.FACT: lambda c: _("{key} of {node} was {was}, now {now}", key=c.name, **_sides(c)),
     ChangeKind.LOOPS: lambda c: _("{node} ran {was}, now {now}", node=c.node, was=_times(c.was), now=_times(c.now)),
-    ChangeKind.ROWS: lambda c: _("{node} returned {was} rows, now {now}", **_numbers(c)),
-    ChangeKind.ROWS_REMOVED: lambda c: _("{node} read and discarded {was} rows, now {now}", **_numbers(c)),
-    ChangeKind.ESTIMATE: lambda c: _(
-        "rows of {node}: {was}; now {now}", node=c.node, was=_estimate(c.was), now=_estimate(c.now)
-    ),
+    ChangeKind.ROWS: lambda c: _("rows returned by {node}: {was}, now {now}", **_numbers(c)),
+    ChangeKind.ROWS_REMOVED: lambda c: _("rows read and discarded by {node}: {was}, now {now}", **_numbers(c)),
+    ChangeKind.ESTIMATE: _estimates,
     ChangeKind.MEMORY: lambda c: _(
         "{node} used {was} of memory, now {now}", node=c.node, was=_size(c.was), now=_size(c.now)
     ),
-    ChangeKind.TEMP_BLOCKS: lambda c: _("{node} wrote {was} blocks to temporary files, now {now}", **_numbers(c)),
+    ChangeKind.TEMP_BLOCKS: lambda c: _("blocks written to temporary files by {node}: {was}, now {now}", **_numbers(c)),
+    ChangeKind.COUNT: lambda c: _("{name} of {node}: {was}, now {now}", name=c.name, **_numbers(c)),
     ChangeKind.BLOCKS: lambda c: _("total blocks accessed (hit or read): {was}, now {now}", **_numbers(c)),
     ChangeKind.BYTES: lambda c: _(
         "total size of blocks accessed (hit or read): {was}, now {now}", was=_size(c.was), now=_size(c.now)
@@ -189,7 +195,10 @@ def headline(found: PlanDifference) -> str:
         return _("different plan: the same operators in a different order")
     words = _(_HEADLINES[found.level])
     if found.is_same_plan and found.hides_tests:
-        return _("{headline} (tests of subplans, which only one of them prints, are not compared)", headline=words)
+        return _(
+            "{headline} (tests of subplans are not compared, because only one of the two plans shows them)",
+            headline=words,
+        )
     return words
 
 

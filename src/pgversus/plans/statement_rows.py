@@ -7,32 +7,28 @@ on another server.
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
-from pgversus.plans.expressions import outside_strings
 from pgversus.plans.nodes import raw_nodes
 from pgversus.plans.order import column_name, key_expression
+from pgversus.plans.plan_keys import JOINS, KEEP_ORDER, SIDES, SORTED, PlanKeys, Raw, below, chain
 from pgversus.records.plans import Uncertainty, UncertaintyKind
-from pgversus.text.sql import outermost, quoted_name, without_literals
+from pgversus.text.sql import NAME, outermost, quoted_name, quoted_parts, unquoted_name, without_literals
 
-Raw = Mapping[str, Any]
-"""A node of EXPLAIN (VERBOSE, FORMAT JSON)."""
 FunctionName = tuple[str, str]
 """Schema and name; the schema is empty if EXPLAIN prints none."""
 
 _ORDER_BY = re.compile(r"\bORDER\s+BY\b", re.IGNORECASE)
+_PLAIN = re.compile(r'"(?!(?:asc|by|desc|distinct|fetch|for|limit|offset|on|order|ties|with)")[a-z_][a-z0-9_]*"')
+"""A name with quotes, which is none of the words that are searched for below."""
 _END_OF_ORDER = re.compile(r"\b(?:LIMIT|OFFSET|FETCH|FOR)\b|;", re.IGNORECASE)
 _ITEM = re.compile(r"([\w$]+(?:\.[\w$]+)*)(?:\s+(?:ASC|DESC))?(?:\s+NULLS\s+(?:FIRST|LAST))?", re.IGNORECASE)
 _LIMIT = re.compile(r"\b(LIMIT(?:\s+(\d+))?|FETCH|OFFSET)\b", re.IGNORECASE)
 _OFFSET = re.compile(r"\bOFFSET\b", re.IGNORECASE)
 _WITH_TIES = re.compile(r"\bWITH\s+TIES\b", re.IGNORECASE)
 
-_NAME = r"(?:[\w$]+|\"(?:[^\"]|\"\")+\")"
-_COLUMN = re.compile(rf"(?:({_NAME})\.)?({_NAME})")
-_CALL = re.compile(rf"(?<![\w$\".])(?:({_NAME})\.)?({_NAME})\(")
+_CALL = re.compile(rf"(?<![\w$\".])(?:({NAME})\.)?({NAME})\(")
 _STRING = re.compile(r"'(?:[^']++|'')*+'")
 _CLOCK = re.compile(r"\b(?:CURRENT_DATE|CURRENT_TIME|CURRENT_TIMESTAMP|LOCALTIME|LOCALTIMESTAMP)\b")
 _CLOCK_FUNCTIONS = ("now", "statement_timestamp", "transaction_timestamp")
@@ -41,7 +37,11 @@ _CLOCK_FUNCTIONS = ("now", "statement_timestamp", "transaction_timestamp")
 _DISTINCT_ON = re.compile(r"\bDISTINCT\s+ON\b", re.IGNORECASE)
 _OF_POSITION = frozenset({"row_number", "ntile", "lag", "lead", "first_value", "last_value", "nth_value"})
 """Window functions whose results differ between rows with equal keys."""
-_IN_ORDER = re.compile(r"\b(array_agg|string_agg|xmlagg|jsonb?_(?:object_)?agg(?:_strict|_unique|_unique_strict)?)\(")
+_IN_ORDER = re.compile(
+    r"\b(array_agg|string_agg|xmlagg|any_value|json_(?:array|object)agg"
+    r"|jsonb?_(?:object_)?agg(?:_strict|_unique|_unique_strict)?)\(",
+    re.IGNORECASE,
+)
 _SUM = re.compile(r"sum|avg|stddev(?:_pop|_samp)?|variance|var_pop|var_samp|corr|covar_pop|covar_samp|regr_\w+")
 _CATALOGS = ("pg_catalog", "information_schema")
 _OF_SERVER = re.compile(r"pg_(?!typeof$)|version$|txid_|inet_server_")
@@ -50,36 +50,9 @@ _MOMENT = re.compile(r"'(?:now|today|tomorrow|yesterday)'")
 _ROW_IDENTITY = re.compile(r"(?:.*\.)?(?:ctid|tableoid)")
 _SYSTEM_COLUMN = re.compile(r"(?<![\w$\"])(?:ctid|xmin|xmax|cmin|cmax|tableoid)(?![\w$\"(])")
 
-_KEEP_ROWS = (
-    "Limit",
-    "LockRows",
-    "Result",
-    "Sort",
-    "Incremental Sort",
-    "Gather",
-    "Gather Merge",
-    "Materialize",
-    "Memoize",
-    "Hash",
-    "WindowAgg",
-)
-"""Nodes that return rows of the nodes below them, each at most once."""
 _MODIFY_TABLE = "ModifyTable"
 _MAY_JOIN = ("Foreign Scan", "Custom Scan")
-_JOINS = ("Nested Loop", "Hash Join", "Merge Join")
-_TABLE_SCANS = (
-    "Seq Scan",
-    "Index Scan",
-    "Index Only Scan",
-    "Bitmap Heap Scan",
-    "Tid Scan",
-    "Tid Range Scan",
-    "Sample Scan",
-)
-_KEEP_ORDER = ("Limit", "LockRows", "Result", "Gather Merge", "Materialize")
-_SORTED = ("Sort", "Incremental Sort", "Merge Append")
 _INDEX_SCANS = ("Index Scan", "Index Only Scan")
-_SIDES = ("Outer", "Inner")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +74,7 @@ class StatementRows:
     @property
     def is_ordered(self) -> bool:
         """Whether the statement orders its rows totally: ORDER BY leaves no ties, whatever the data."""
-        return bool(self._order) and self._is_identified(self.root, self._ordered)
+        return bool(self._order) and self._keys.is_identified(self.root, self._ordered)
 
     @property
     def functions(self) -> frozenset[FunctionName]:
@@ -138,14 +111,14 @@ class StatementRows:
             return not self._has_hidden_actions
         if self.root["Node Type"] != _MODIFY_TABLE or operation not in ("Update", "Delete"):
             return False
-        if not any(node["Node Type"] in (*_JOINS, *_MAY_JOIN) for node in raw_nodes(self.root)):
+        if not any(node["Node Type"] in (*JOINS, *_MAY_JOIN) for node in raw_nodes(self.root)):
             return True
         # Up to 13, the node below is a member.
-        sources = [one for one in self.root.get("Plans", ()) if one.get("Parent Relationship") in (*_SIDES, "Member")]
+        sources = [one for one in self.root.get("Plans", ()) if one.get("Parent Relationship") in (*SIDES, "Member")]
         table = str(self.root.get("Schema")), str(self.root.get("Relation Name"))
         alias = quoted_name(str(self.root.get("Alias")))
         keys = [{f"{alias}.{quoted_name(column)}" for column in key} for key in self.unique_keys.get(table, ())]
-        return any(bool(sources) and all(self._is_identified(one, key) for one in sources) for key in keys)
+        return any(bool(sources) and all(self._keys.is_identified(one, key) for one in sources) for key in keys)
 
     @property
     def _has_hidden_actions(self) -> bool:
@@ -185,7 +158,7 @@ class StatementRows:
     def _limits(self, rows: int) -> Iterator[Uncertainty]:
         """Yield LIMITs that may choose among rows: without an order, or with ties."""
         clause = _LIMIT.search(self._text)
-        outer = next((node for node in _chain(self.root, _KEEP_ORDER) if node["Node Type"] == "Limit"), None)
+        outer = next((node for node in chain(self.root, KEEP_ORDER) if node["Node Type"] == "Limit"), None)
         if clause is None:
             outer = None
         elif outer is not None and not self._returned_all(clause[2], rows) and not self._limit_chooses_one_way:
@@ -199,9 +172,9 @@ class StatementRows:
         """Yield DISTINCT ON if several rows of a group may be the first one."""
         is_in_text = _DISTINCT_ON.search(without_literals(self.statement)) is not None
         for node in raw_nodes(self.root):
-            if node["Node Type"] == "Unique" and not all(map(self._has_total_order, _below(node))):
-                keys = self._keys_of_sort(node)
-                outputs = set(self._spelled(node, "Output"))
+            if node["Node Type"] == "Unique" and not all(map(self._keys.has_total_order, below(node))):
+                keys = self._keys.sort_keys(node)
+                outputs = set(self._keys.spelled(node, "Output"))
                 # Without ON, all outputs are keys.
                 if is_in_text if keys is None else not outputs <= keys:
                     yield Uncertainty(kind=UncertaintyKind.DISTINCT_ON)
@@ -211,18 +184,8 @@ class StatementRows:
         """Yield the window functions whose results depend on the order of ties."""
         names = sorted({name for _, name in self.functions} & _OF_POSITION)
         windows = [node for node in raw_nodes(self.root) if node["Node Type"] == "WindowAgg"]
-        if names and not all(self._has_total_order(one) for node in windows for one in _below(node)):
+        if names and not all(self._keys.has_total_order(one) for node in windows for one in below(node)):
             yield from (Uncertainty(kind=UncertaintyKind.WINDOW_TIES, name=f"{name}()") for name in names)
-
-    def _keys_of_sort(self, node: Raw) -> set[str] | None:
-        """Return the keys of the sort below a node; None if another node provides the order."""
-        *_, last = _chain(node, ("Unique", "WindowAgg", *_KEEP_ORDER))
-        return set(self._spelled(last, "Sort Key")) if last["Node Type"] in _SORTED else None
-
-    def _has_total_order(self, node: Raw) -> bool:
-        """Return whether the rows of a node are sorted by keys that identify them."""
-        keys = self._keys_of_sort(node)
-        return keys is not None and self._is_identified(node, keys)
 
     def _orders_of_aggregates(self) -> Iterator[Uncertainty]:
         """Yield the aggregates that keep the order of their input and are called without ORDER BY."""
@@ -248,19 +211,23 @@ class StatementRows:
 
     def _inner_limit_chooses_one_way(self, limit: Raw) -> bool:
         """Return the same for a LIMIT in a subquery or a view, by the order in which the plan reads its rows."""
-        outputs = set(self._spelled(limit, "Output"))
-        *_, last = _chain(limit, _KEEP_ORDER)
-        if last["Node Type"] in _SORTED:
-            keys = set(self._spelled(last, "Sort Key"))
-            return (bool(outputs) and outputs <= keys) or self._is_identified(limit, keys)
+        outputs = set(self._keys.spelled(limit, "Output"))
+        *_, last = chain(limit, KEEP_ORDER)
+        if last["Node Type"] in SORTED:
+            keys = set(self._keys.spelled(last, "Sort Key"))
+            return (bool(outputs) and outputs <= keys) or self._keys.is_identified(limit, keys)
         # min() and max() read the first entry of an index.
         first = self.index_keys.get(str(last.get("Index Name")), ())[:1]
         return bool(first) and [column_name(text) for text in outputs] == [key_expression(text) for text in first]
 
     @cached_property
+    def _keys(self) -> PlanKeys:
+        return PlanKeys(root=self.root, unique_keys=self.unique_keys)
+
+    @cached_property
     def _text(self) -> str:
         """The statement without quoted parts and parts in parentheses."""
-        return outermost(without_literals(self.statement))
+        return outermost(without_literals(_with_plain_names(self.statement)))
 
     @cached_property
     def _order(self) -> tuple[str, ...]:
@@ -271,8 +238,8 @@ class StatementRows:
     @cached_property
     def _ordered(self) -> set[str]:
         """The expressions that ORDER BY is proven to contain, as EXPLAIN prints them."""
-        *_, last = _chain(self.root, _KEEP_ORDER)
-        keys = self._spelled(last, "Sort Key") if last["Node Type"] in _SORTED else []
+        *_, last = chain(self.root, KEEP_ORDER)
+        keys = self._keys.spelled(last, "Sort Key") if last["Node Type"] in SORTED else []
         found = set()
         if len(keys) == len(self._order) and all(map(self._may_be, self._order, keys)):
             found |= set(keys)
@@ -295,7 +262,7 @@ class StatementRows:
     @cached_property
     def _outputs(self) -> list[str]:
         """The expressions of the returned columns, followed by others that the plan needs."""
-        return self._spelled(self.root, "Output")
+        return self._keys.spelled(self.root, "Output")
 
     @property
     def _written_outputs(self) -> Iterator[str]:
@@ -303,25 +270,6 @@ class StatementRows:
         if self.root["Node Type"] == _MODIFY_TABLE:
             for one in self.root.get("Plans", ()):
                 yield from (text for text in one.get("Output", ()) if not _ROW_IDENTITY.fullmatch(text))
-
-    def _spelled(self, node: Raw, name: str) -> list[str]:
-        """Return expressions of a node without directions, and without the alias if the plan has a single one.
-
-        EXPLAIN (VERBOSE) prints a single alias in keys, but not in outputs.
-        """
-        return [self._without_alias(key_expression(text)) for text in node.get(name, ())]
-
-    def _without_alias(self, text: str) -> str:
-        only = self._only_alias
-        return text if only is None else outside_strings(text, lambda part: only.sub("", part))
-
-    @cached_property
-    def _only_alias(self) -> re.Pattern[str] | None:
-        aliases = {str(node["Alias"]) for node in raw_nodes(self.root) if "Alias" in node}
-        if len(aliases) != 1:
-            return None
-        alias = re.escape(aliases.pop().replace('"', '""'))
-        return re.compile(rf'(?<![\w$".])(?:"{alias}"|{alias})\.(?=[\w"])')
 
     def _returned(self, name: str) -> str | None:
         """Return the expression of a returned column by its number or name; names of columns of tables come second."""
@@ -336,27 +284,7 @@ class StatementRows:
         column = name.rpartition(".")[2]
         qualified = f"{scan.get('Alias')}.{column}"
         is_key = column in keys and name in (column, qualified)
-        return {self._without_alias(qualified)} & set(self._outputs) if is_key else set()
-
-    def _is_identified(self, node: Raw, keys: AbstractSet[str]) -> bool:
-        """Return whether no two rows of a node have the same values of these expressions."""
-        kind = node["Node Type"]
-        if kind in ("Aggregate", "Group"):
-            is_whole = node.get("Partial Mode") != "Partial" and "Grouping Sets" not in node
-            return is_whole and keys >= set(self._spelled(node, "Group Key"))
-        if kind == "Unique":
-            outputs = self._spelled(node, "Output")
-            return (bool(outputs) and keys >= set(outputs)) or all(
-                self._is_identified(one, keys) for one in _below(node)
-            )
-        if kind in _TABLE_SCANS:
-            alias = str(node.get("Alias"))
-            columns = {column for of, column in _columns(keys) if of in ("", alias)}
-            table = str(node.get("Schema")), str(node.get("Relation Name"))
-            return any(columns.issuperset(key) for key in self.unique_keys.get(table, ()))
-        if kind in _KEEP_ROWS:
-            return all(self._is_identified(one, keys) for one in _below(node))
-        return kind in _JOINS and all(self._is_identified(one, keys) for one in _multiplying(node))
+        return {self._keys.without_alias(qualified)} & set(self._outputs) if is_key else set()
 
 
 def writes(root: Raw) -> bool:
@@ -372,18 +300,23 @@ def functions_in(root: Raw) -> frozenset[FunctionName]:
 def _called(text: str) -> Iterator[FunctionName]:
     """Yield the functions that an expression calls."""
     for schema, name in _CALL.findall(text):
-        yield _unquoted(schema), _unquoted(name)
+        yield unquoted_name(schema), unquoted_name(name)
+
+
+def _with_plain_names(statement: str) -> str:
+    """Return a statement without quotes around names that need none: ORMs write `"users"."id"`."""
+    pieces, done = [], 0
+    for begin, end in quoted_parts(statement):
+        if _PLAIN.fullmatch(statement, begin, end):
+            pieces += [statement[done:begin], statement[begin + 1 : end - 1]]
+            done = end
+    return "".join([*pieces, statement[done:]])
 
 
 def _plain_name(item: str) -> str | None:
     """Return the name or number in an item of ORDER BY; None for other expressions and quoted names."""
     match = _ITEM.fullmatch(item)
     return None if match is None else match[1].lower()
-
-
-def _below(node: Raw) -> list[Raw]:
-    """Return the nodes that provide the rows of a node: no subplans, and no members of an Append."""
-    return [one for one in node.get("Plans", ()) if one.get("Parent Relationship") in _SIDES]
 
 
 def _arguments(call: re.Match[str]) -> str:
@@ -396,24 +329,6 @@ def _arguments(call: re.Match[str]) -> str:
     return text[call.end() :]
 
 
-def _multiplying(join: Raw) -> list[Raw]:
-    """Return the sides of a join from which several rows may match one row of the other side."""
-    kind = join.get("Join Type")
-    if kind in ("Right Semi", "Right Anti"):
-        # They return rows of their inner side, each once.
-        return [one for one in _below(join) if one["Parent Relationship"] == "Inner"]
-    is_single = kind in ("Semi", "Anti") or (kind in ("Inner", "Left") and join.get("Inner Unique") is True)
-    return [one for one in _below(join) if not (is_single and one["Parent Relationship"] == "Inner")]
-
-
-def _chain(node: Raw, kinds: Collection[str]) -> Iterator[Raw]:
-    """Yield a node and the nodes below it, down to the first that is not one of these kinds."""
-    yield node
-    while node["Node Type"] in kinds and len(below := _below(node)) == 1:
-        (node,) = below
-        yield node
-
-
 def _expressions(root: Raw) -> Iterator[str]:
     """Yield all texts of a plan, with `?` for each string in them."""
     return (_STRING.sub("?", text) for text in _texts(root))
@@ -424,14 +339,3 @@ def _texts(root: Raw) -> Iterator[str]:
         for value in node.values():
             texts = [value] if isinstance(value, str) else value if isinstance(value, list) else ()
             yield from (text for text in texts if isinstance(text, str))
-
-
-def _columns(expressions: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yield alias and name of each expression that is a plain column; the alias is empty if none is printed."""
-    for match in map(_COLUMN.fullmatch, expressions):
-        if match is not None:
-            yield _unquoted(match[1] or ""), _unquoted(match[2])
-
-
-def _unquoted(name: str) -> str:
-    return name[1:-1].replace('""', '"') if name.startswith('"') else name

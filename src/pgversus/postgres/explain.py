@@ -12,7 +12,8 @@ from psycopg.pq import TransactionStatus
 from psycopg.types.string import TextLoader
 
 from pgversus.plans.explain import checked_root
-from pgversus.plans.statement_rows import FunctionName, Raw, functions_in
+from pgversus.plans.plan_keys import Raw
+from pgversus.plans.statement_rows import FunctionName, functions_in
 from pgversus.postgres.catalog import sql_text
 from pgversus.postgres.session import Connection
 from pgversus.records.plans import Explained, PlannerSetting, Statement
@@ -23,7 +24,7 @@ _RUN = "EXPLAIN (ANALYZE, BUFFERS, VERBOSE, SETTINGS, FORMAT JSON) "
 """The same options on all majors. SERIALIZE and MEMORY of newer majors would also change what is timed."""
 _LONGEST_RERUNS_S = 5.0
 _NUMBERS = count(1)
-# Names of prepared statements: one that has failed stays until its session ends.
+"""Numbers in the names of prepared statements: one that has failed stays until its session ends."""
 _CUSTOM_PLANS = 5
 """Number of custom plans before the server chooses between a custom and a generic plan (documentation of PREPARE,
 plan_cache_mode)."""

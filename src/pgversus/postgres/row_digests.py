@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import psycopg
 
-from pgversus.plans.statement_rows import Raw, StatementRows, writes
+from pgversus.plans.plan_keys import Raw
+from pgversus.plans.statement_rows import StatementRows, writes
 from pgversus.postgres.catalog import sql_text
 from pgversus.postgres.explain import index_keys, planned_root, volatile_functions
 from pgversus.postgres.session import Connection

@@ -145,6 +145,8 @@ def connect(target: Target, *, as_the_load: bool = False) -> Iterator[Connection
     are lifted for the queries of pgversus.
     """
     keywords: dict[str, Any] = {"autocommit": True, "application_name": "pgversus", "connect_timeout": 30}
+    # After a rollback, psycopg would deallocate all prepared statements, including those of pgversus itself.
+    keywords["prepare_threshold"] = None
     if not target.uses_environment and "service" in conninfo.conninfo_to_dict(target.conninfo):
         raise _service_of_the_user(target)
     if target.password is not None:
@@ -199,7 +201,9 @@ _UNLIMITED = (
     (170000, "transaction_timeout", "0"),
     (0, "default_transaction_read_only", "off"),
 )
-# First server_version_num that has the setting, its name, its value.
+"""First server_version_num that has the setting, its name, its value."""
+_LONGER_WITH_EXPLAIN = 10
+"""Multiple of the time limits of the load for all that captures plans in its settings."""
 
 
 def _lift_limits(connection: Connection) -> None:
@@ -207,6 +211,15 @@ def _lift_limits(connection: Connection) -> None:
     version = connection.info.server_version
     calls = [f"set_config('{name}', '{value}', false)" for first, name, value in _UNLIMITED if version >= first]
     connection.execute(f"SELECT {', '.join(calls)}".encode())
+
+
+def raise_timeouts(connection: Connection) -> None:
+    """Raise the time limits of a session with the settings of the load, in which EXPLAIN ANALYZE takes longer."""
+    connection.execute(
+        "SELECT set_config(name, least(setting::bigint * %s, 2147483647)::text, false) FROM pg_settings "
+        "WHERE name IN ('statement_timeout', 'transaction_timeout')",
+        (_LONGER_WITH_EXPLAIN,),
+    )
 
 
 _ENVIRONMENT = Lock()

@@ -12,6 +12,8 @@ COMMENT = r"--|/\*"
 """A regular expression for the start of a comment."""
 QUOTE = rf"\b[eE]'|['\"]|\$\w*\$|{COMMENT}"
 """A regular expression for the start of a string, a quoted name or a comment."""
+NAME = r'(?:"(?:[^"]|"")+"|[^\W\d][\w$]*)'
+"""A regular expression for a name, with or without quotes."""
 
 _COMMENT, _QUOTE = re.compile(COMMENT), re.compile(QUOTE)
 _REST_OF_STRING = re.compile(r"(?:[^']++|'')*+'")
@@ -152,3 +154,8 @@ def quoted(text: str) -> str:
 def quoted_name(name: str) -> str:
     """Return a name as a quoted identifier."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def unquoted_name(name: str) -> str:
+    """Return the name that an identifier, with or without quotes, stands for."""
+    return name[1:-1].replace('""', '"') if name.startswith('"') else name.lower()

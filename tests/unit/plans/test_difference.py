@@ -60,10 +60,10 @@ def test_a_custom_plan_that_became_generic_is_reported() -> None:
     found = difference(custom, generic, parameters=1)
     assert found.level is PlanLevel.CONDITIONS
     assert sentences(found)[0] == (
-        "the plan is now generic, regardless of parameter values; it was custom, for these parameter values"
+        "now a generic plan, for any parameter values; it was a custom plan, for these parameter values"
     )
     assert sentences(difference(generic, custom, parameters=1))[0] == (
-        "the plan is now custom, for these parameter values; it was generic"
+        "now a custom plan, for these parameter values; it was a generic plan"
     )
     for parameters in (0, 1):
         assert ChangeKind.GENERIC not in kinds(difference(generic, generic, parameters=parameters))
@@ -143,7 +143,7 @@ def test_the_size_of_a_spill_of_both_is_reported() -> None:
     found = changed(old, new)
     assert (found.level, sentences(found)) == (
         PlanLevel.WORK,
-        ["Sort wrote 1 000 blocks to temporary files, now 100 000"],
+        ["blocks written to temporary files by Sort: 1 000, now 100 000"],
     )
     other_size = replace(plan(new), block_bytes=4096)
     assert ChangeKind.TEMP_BLOCKS not in kinds(difference(replace(plan(old), block_bytes=8192), other_size))
@@ -156,7 +156,7 @@ def test_a_plan_is_not_called_the_same_without_saying_that_tests_of_subplans_wer
 
     old, new = filtered("(SubPlan 1)"), filtered("(ANY (c.x = (SubPlan 1).col1))")
     assert headline(difference(old, new)).endswith(
-        "(tests of subplans, which only one of them prints, are not compared)"
+        "(tests of subplans are not compared, because only one of the two plans shows them)"
     )
     assert "tests" not in headline(difference(old, old))
 
@@ -568,11 +568,11 @@ def test_different_memory_of_the_same_node_is_reported(op: str, was: dict[str, A
     [
         ({"Actual_Loops": 100_000}, {"Actual_Loops": 1}, "Seq Scan on t ran 100 000 times, now once"),
         ({"Actual_Loops": 3}, {"Actual_Loops": 0}, "Seq Scan on t ran 3 times, now 0 times"),
-        ({"Actual_Rows": 100}, {"Actual_Rows": 250}, "Seq Scan on t returned 100 rows, now 250"),
+        ({"Actual_Rows": 100}, {"Actual_Rows": 250}, "rows returned by Seq Scan on t: 100, now 250"),
         (
             {"Filter": "(a > 1)", "Rows_Removed_by_Filter": 250},
             {"Filter": "(a > 1)", "Rows_Removed_by_Filter": 0},
-            "Seq Scan on t read and discarded 250 rows, now 0",
+            "rows read and discarded by Seq Scan on t: 250, now 0",
         ),
         (
             {"Plan_Rows": 5000, "Actual_Rows": 26},
@@ -858,3 +858,161 @@ def test_blocks_of_different_sizes_are_compared_in_bytes() -> None:
     assert compared(large, 8192, None) == []
     for alike in ((None, None), (32768, 32768)):
         assert compared(large, *alike) == ["total blocks accessed (hit or read): 4 000, now 1 000"]
+
+
+def modified(role: str, *below: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """Return a plan that writes. role: of the nodes below, Member up to 13 and Outer since 14."""
+    members = [{**one, "Parent Relationship": role} for one in below]
+    return node("ModifyTable", *members, Operation="Update", Relation_Name="t", Alias="t", **more)
+
+
+def test_a_plan_that_writes_is_the_same_before_and_since_14() -> None:
+    found = changed(
+        modified("Member", scan("t", Alias="x"), Plan_Rows=500, Actual_Rows=0),
+        modified("Outer", scan("t", Alias="x"), Plan_Rows=0, Actual_Rows=0),
+    )
+    assert (found.level, found.changes) == (PlanLevel.IDENTICAL, ())
+    # The members are partitions.
+    parts = [scan("t_1"), scan("t_2")]
+    assert changed(modified("Member", *parts), modified("Outer", *parts)).level is PlanLevel.OPERATORS
+
+
+def of_init_plan(condition: str, name: str) -> dict[str, Any]:
+    sub = scan("u", Parent_Relationship="InitPlan", Subplan_Name=name)
+    return scan("t", Filter=condition, Plans=[sub])
+
+
+def test_a_parameter_is_not_mistaken_for_the_result_of_an_init_plan() -> None:
+    old = of_init_plan("((t.a = $1) AND (t.b = $1))", "InitPlan 1 (returns $1)")
+    new = of_init_plan("((t.a = $1) AND (t.b = (InitPlan 1).col1))", "InitPlan 1")
+    assert difference(plan(old), plan(new), parameters=1).level is PlanLevel.IDENTICAL
+    # Without parameters, the result is known.
+    assert (
+        changed(
+            of_init_plan("(t.b = $0)", "InitPlan 1 (returns $0)"),
+            of_init_plan("(t.b = (InitPlan 1).col1)", "InitPlan 1"),
+        ).level
+        is PlanLevel.IDENTICAL
+    )
+    other = of_init_plan("((t.a = $1) AND (t.c = (InitPlan 1).col1))", "InitPlan 1")
+    assert difference(plan(old), plan(other), parameters=1).level is PlanLevel.CONDITIONS
+
+
+@pytest.mark.parametrize(
+    ("until_13", "since_14"),
+    [
+        ("(timezone('UTC'::text, t.at) > now())", "((t.at AT TIME ZONE 'UTC'::text) > now())"),
+        ("(btrim(t.a) = 'TRIM(x)'::text)", "(TRIM(BOTH FROM t.a) = 'TRIM(x)'::text)"),
+        ("(ltrim(t.a, 'x'::text) = t.b)", "(TRIM(LEADING 'x'::text FROM t.a) = t.b)"),
+        ("(\"position\"(t.a, 'x'::text) > 0)", "(POSITION(('x'::text) IN (t.a)) > 0)"),
+        ('("substring"(t.a, 1, 2) = t.b)', "(SUBSTRING(t.a FROM 1 FOR 2) = t.b)"),
+        ("(\"overlay\"(t.a, 'x'::text, 1) = t.b)", "(OVERLAY(t.a PLACING 'x'::text FROM 1) = t.b)"),
+        (
+            "(timezone('CET'::text, timezone('UTC'::text, t.at)) > now())",
+            "(((t.at AT TIME ZONE 'UTC'::text) AT TIME ZONE 'CET'::text) > now())",
+        ),
+    ],
+)
+def test_calls_in_the_syntax_of_the_standard_are_the_same_calls(until_13: str, since_14: str) -> None:
+    assert changed(scan("t", Filter=until_13), scan("t", Filter=since_14)).level is PlanLevel.IDENTICAL
+    assert changed(
+        scan("t", Filter=until_13), scan("t", Filter=since_14.replace("t.a", "t.z").replace("t.at", "t.z"))
+    ).changes
+
+
+def test_an_estimate_of_a_node_that_ran_several_times_is_one_per_execution() -> None:
+    old = node("Nested Loop", scan("a"), scan("b", Actual_Loops=100, Actual_Rows=1), Join_Type="Inner")
+    new = node("Nested Loop", scan("a"), scan("b", Actual_Loops=100, Actual_Rows=10), Join_Type="Inner")
+    assert (
+        "rows of Seq Scan on b, per execution: estimated 1, actual 1; now estimated 1, actual 10 (10x off)"
+        in sentences(changed(old, new))
+    )
+
+
+def test_facts_of_plans_that_were_not_executed_are_not_compared() -> None:
+    def planned(partitions: int) -> dict[str, Any]:
+        below = {name: value for name, value in scan("t").items() if not name.startswith("Actual")}
+        one = node("Aggregate", below, Strategy="Hashed", Group_Key=["t.a"], Planned_Partitions=partitions)
+        return {name: value for name, value in one.items() if not name.startswith("Actual")}
+
+    assert changed(planned(4), planned(0)).level is PlanLevel.IDENTICAL
+
+
+def test_only_nodes_with_temporary_files_of_their_own_spill() -> None:
+    # A function in its filter has written them.
+    old, new = scan("t", Temp_Written_Blocks=0), scan("t", Temp_Written_Blocks=500)
+    assert changed(old, new).level is PlanLevel.IDENTICAL
+    old, new = (node("Sort", scan("t"), Sort_Key=["a"], Temp_Written_Blocks=blocks) for blocks in (0, 500))
+    assert kinds(changed(old, new)) == [ChangeKind.SPILL_NEW]
+
+
+def test_a_set_operation_may_not_read_its_second_input_to_the_end() -> None:
+    old = node("SetOp", scan("a"), scan("b", Plan_Rows=1000, Actual_Rows=1000), Strategy="Sorted", Command="Except")
+    new = node("SetOp", scan("a"), scan("b", Plan_Rows=1000, Actual_Rows=11), Strategy="Sorted", Command="Except")
+    assert ChangeKind.ESTIMATE not in kinds(changed(old, new))
+
+
+def test_tables_of_two_schemas_are_told_apart() -> None:
+    def join(*sides: tuple[str, str, str]) -> dict[str, Any]:
+        scans = [scan("orders", kind, Schema=schema, Alias=alias) for kind, schema, alias in sides]
+        return node("Nested Loop", *scans, Join_Type="Inner")
+
+    old = join(("Seq Scan", "sales", "orders"), ("Seq Scan", "archive", "orders_1"))
+    new = join(("Tid Scan", "archive", "orders_1"), ("Tid Scan", "sales", "orders"))
+    access = [one for one in changed(old, new).changes if one.kind is ChangeKind.ACCESS]
+    assert len(access) == 2
+    assert all("(" not in f"{one.was}{one.now}" for one in access)
+
+
+def test_the_number_of_runs_of_a_subplan_is_not_that_of_a_node_below_a_materialize() -> None:
+    inner = node("Materialize", scan("d"), Parent_Relationship="SubPlan", Subplan_Name="SubPlan 1", Actual_Loops=10_000)
+    old = scan("c", Filter="(NOT (SubPlan 1))", Plans=[inner])
+    new = node("Hash Join", scan("c"), node("Hash", scan("d")), Join_Type="Anti", Hash_Cond="(c.x = d.x)")
+    assert sentences(changed(old, new))[0] == "SubPlan 1 over d was pulled up into the main plan"
+
+
+def test_counts_of_the_same_scan_are_compared() -> None:
+    old, new = (index_scan("t", "i", Index_Searches=searches) for searches in (1, 4000))
+    assert sentences(changed(old, new)) == ["Index Searches of Index Scan using i on t: 1, now 4 000"]
+    assert changed(index_scan("t", "i"), new).level is PlanLevel.IDENTICAL
+
+
+def test_the_statement_for_another_server_is_compared() -> None:
+    old, new = (
+        scan("f", "Foreign Scan", Schema="public", Remote_SQL=text)
+        for text in ("SELECT a FROM f", "SELECT a FROM f LIMIT 1")
+    )
+    assert sentences(changed(old, new)) == [
+        "Remote SQL of Foreign Scan on f was SELECT a FROM f, now SELECT a FROM f LIMIT 1"
+    ]
+    # Printed with VERBOSE only.
+    assert changed(old, scan("f", "Foreign Scan")).level is PlanLevel.IDENTICAL
+
+
+def test_a_plan_with_removed_partitions_is_not_called_custom() -> None:
+    append = {"Node Type": "Append", "Plan Rows": 1, "Subplans Removed": 2}
+    generic_plan = scan("t", Filter="(t.a = $1)")
+    assert ChangeKind.GENERIC not in kinds(difference(plan(generic_plan), plan(append), parameters=1))
+
+
+def test_the_rounding_of_many_short_executions_is_not_a_change() -> None:
+    def run(ms: float, filter_text: str) -> Plan:
+        inner = scan("b", Actual_Loops=1_000_000, Actual_Total_Time=ms, Filter=filter_text)
+        root = node("Nested Loop", scan("a"), inner, Join_Type="Inner", Actual_Total_Time=3000.0)
+        return plan(root, **{"Execution Time": 3000.0})
+
+    old, new = (
+        replace(run(*arguments), reruns=(run(*arguments),)) for arguments in ((0.001, "(a = 1)"), (0.002, "(a = 2)"))
+    )
+    time = difference(old, new).time
+    assert time is not None
+    assert time.changed.seconds == pytest.approx(1.0)
+    assert time.changed.is_noise
+
+
+def test_rows_of_workers_that_remove_equal_ones_depend_on_their_number() -> None:
+    def plan_with(workers: int) -> dict[str, Any]:
+        below = node("Unique", scan("t"), Actual_Loops=workers + 1, Actual_Rows=10)
+        return node("Unique", node("Gather Merge", below, Actual_Rows=10 * (workers + 1), Workers_Planned=2))
+
+    assert ChangeKind.ROWS not in kinds(changed(plan_with(2), plan_with(1)))

@@ -371,3 +371,17 @@ def test_written_system_columns_belong_to_the_server(output: list[str], *, is_un
 def test_a_query_does_not_write() -> None:
     assert not writes(OF_MANY)
     assert not rows("SELECT 1", OF_MANY).has_one_source_row
+
+
+def test_names_in_quotes_order_rows_as_well() -> None:
+    by_orm = 'SELECT "t"."id", "t"."n" FROM "t" ORDER BY "t"."id" ASC LIMIT 1'
+    assert rows(by_orm, limited(BY_INDEX), "n", "id").is_ordered
+    # Not a clause of the statement.
+    assert not rows('SELECT id AS "limit" FROM t', read(), "limit").is_ordered
+
+
+@pytest.mark.parametrize("call", ["any_value(t.n)", "JSON_ARRAYAGG(t.n)", "JSON_OBJECTAGG(t.n : t.id)"])
+def test_aggregates_that_keep_the_order_of_their_input_are_uncertain(call: str) -> None:
+    root = node("Aggregate", read(), Output=[call])
+    (found,) = rows("SELECT x FROM t", root, "x").uncertainties((), rows=1)
+    assert found.kind is UncertaintyKind.AGGREGATE_ORDER

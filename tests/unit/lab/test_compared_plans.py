@@ -9,8 +9,8 @@ from unittest.mock import MagicMock
 import pytest
 
 from pgversus.engine.progress import Progress
-from pgversus.lab import run as module
-from pgversus.lab.run import compare_plans
+from pgversus.lab import compared_plans as module
+from pgversus.lab.compared_plans import compare_plans
 from pgversus.plans.levels import PlanLevel
 from pgversus.postgres.catalog import SettingValue
 from pgversus.study.study import Context, Study
