@@ -17,6 +17,7 @@ from pgversus.host.files import manifest
 from pgversus.host.identity import server_user
 from pgversus.postgres.client import Client, fixed_client
 from pgversus.postgres.server import Server
+from pgversus.records.preparation import RestoreProblem
 from pgversus.study.dataset import DumpFormat
 from tests.live.conftest import QUICK, CommandLine, own_server
 
@@ -27,6 +28,34 @@ INSERT INTO t SELECT n, 'name ' || n FROM generate_series(1, 1000) AS n;
 ALTER TABLE t OWNER TO app;
 CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1';
 CREATE VIEW v AS SELECT f(), count(*) FROM t;
+-- They concern neither pg_prewarm nor the statistics.
+CREATE FUNCTION forbid() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''forbidden''; END';
+CREATE EVENT TRIGGER forbid ON ddl_command_start WHEN TAG IN ('CREATE EXTENSION') EXECUTE FUNCTION forbid();
+CREATE FOREIGN DATA WRAPPER elsewhere;
+CREATE SERVER remote FOREIGN DATA WRAPPER elsewhere;
+CREATE TABLE whole (day int) PARTITION BY RANGE (day);
+CREATE FOREIGN TABLE old_days PARTITION OF whole FOR VALUES FROM (0) TO (10) SERVER remote;
+"""
+# Two objects fail, and one of them has rows that are no SQL.
+PARTLY_REJECTED = r"""--
+-- PostgreSQL database dump
+--
+SET transaction_timeout = 0;
+SELECT pg_catalog.set_config('search_path', '', false);
+CREATE TABLE public.places (id integer, at nowhere);
+CREATE TABLE public.t (id integer NOT NULL);
+ALTER TABLE public.t OWNER TO app;
+COPY public.places (id, at) FROM stdin;
+1\tit's; a quote
+\.
+COPY public.t (id) FROM stdin;
+1
+2
+\.
+CREATE VIEW public.v AS SELECT count(*) FROM public.t;
+ALTER TABLE ONLY public.t
+    ADD CONSTRAINT t_pkey PRIMARY KEY (id);
+CREATE INDEX t_id ON public.t USING nowhere (id);
 """
 
 
@@ -59,16 +88,24 @@ def dumped(form: DumpFormat, server: Server, client: Client, folder: Path) -> Pa
     return path
 
 
-def restored(path: Path, server: Server, client: Client, database: str) -> tuple[list[str], list[tuple[object, ...]]]:
-    """Restore into a new database; return the items that were not accepted, and the row of the view."""
+def restored_with(
+    path: Path, server: Server, client: Client, database: str
+) -> tuple[tuple[RestoreProblem, ...], list[tuple[object, ...]]]:
+    """Restore into a new database; return what was not accepted, and the row of the view."""
     with psycopg.connect(server.target.conninfo, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {database} TEMPLATE template0")
     conninfo = psycopg.conninfo.make_conninfo(server.target.conninfo, dbname=database)
     problems = restore(dump_at(str(path), "--restore"), replace(server.target, conninfo=conninfo), client, "16.12")
     with psycopg.connect(conninfo) as connection:
         rows = connection.execute("SELECT * FROM v").fetchall()
+    return problems, list(rows)
+
+
+def restored(path: Path, server: Server, client: Client, database: str) -> tuple[list[str], list[tuple[object, ...]]]:
+    """Return the items that were not accepted, apart from settings, and the row of the view."""
+    problems, rows = restored_with(path, server, client, database)
     assert all("transaction_timeout" in one.message for one in problems if one.is_setting)
-    return [one.item for one in problems if not one.is_setting], list(rows)
+    return [one.item for one in problems if not one.is_setting], rows
 
 
 @pytest.mark.parametrize("form", [form for form in DumpFormat if form is not DumpFormat.DATA_DIRECTORY])
@@ -116,6 +153,19 @@ def test_a_dump_that_only_its_owner_can_read_is_restored(
     path = dumped(form, server, client, tmp_path)
     path.chmod(0o600)
     assert restored(path, server, client, f"private_{form.value}") == ([], [(1, 1000)])
+
+
+def test_the_rest_of_a_plain_dump_is_restored(server: Server, client: Client, tmp_path: Path) -> None:
+    path = tmp_path / "partly.sql"
+    path.write_text(PARTLY_REJECTED)
+    problems, rows = restored_with(path, server, client, "partly")
+    assert rows == [(2,)]
+    assert [(one.item, one.is_setting, one.table) for one in problems] == [
+        ("line 4", True, ""),
+        ("line 6", False, ""),
+        ("line 9", False, "places"),
+        ("line 19", False, "t"),
+    ]
 
 
 def test_a_truncated_dump_is_an_error(server: Server, client: Client, tmp_path: Path) -> None:

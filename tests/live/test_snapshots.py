@@ -142,7 +142,7 @@ def test_ten_copies_have_identical_bytes_and_dead_rows_also_in_the_next_run(cach
     assert dead[0] > 1.6 * 1640
     assert dead[1] == 70_000
     assert dead[2].startswith("tuples: 70000 removed, 100000 remain")
-    assert made == ["loading 16.12", "preparing the data of 16.12"]
+    assert made == ["loading the data of 16.12", "preparing the data of 16.12"]
     assert taken == ["16.12 starts from a cached snapshot"]
     assert fingerprint.tables["public.pgbench_accounts"].rows == 100_000
 
@@ -152,7 +152,7 @@ def test_data_is_loaded_once_for_all_snapshots_derived_from_it(cache: Cache, bui
         pages = [
             what_vacuum_finds(run.snapshots.get(arm(DIRTY, share=share), build), run.directory)[0] for share in "37"
         ]
-        assert run.said.count("loading 16.12") == 1
+        assert run.said.count("loading the data of 16.12") == 1
         assert pages[0] < pages[1]
         assert len(cached_snapshots(cache)) == 3
     assert all(one.gives_room for one in cached_snapshots(cache))
@@ -168,7 +168,7 @@ def test_data_needed_only_by_finished_contexts_is_removed_and_other_data_is_kept
         assert len(list(run.directory.root.glob("snapshot-*"))) == 1
         run.snapshots.get(following, build)
         run.snapshots.get(ended, build)
-        assert run.said.count("loading 16.12") == 1
+        assert run.said.count("loading the data of 16.12") == 1
         # It is in the cache and need not be created again.
         assert run.said[-1] == "16.12 starts from a cached snapshot"
 

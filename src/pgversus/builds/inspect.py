@@ -14,8 +14,10 @@ from pgversus.errors import BuildError
 from pgversus.host.commands import run
 from pgversus.host.files import file_sha256, readable_sha256
 from pgversus.host.identity import ServerUser
+from pgversus.study.servers import OLDEST_MAJOR
 
 _VERSION = re.compile(r"^postgres \(PostgreSQL\) (.+)$", re.MULTILINE)
+_MAJOR = re.compile(r"\d+")
 _MOST_WORDS = 500
 # The set of libraries varies between versions of glibc.
 _C_LIBRARY = re.compile(r"lib(c|m|rt|dl|pthread|resolv|util)\.so|linux-vdso|ld-linux")
@@ -26,7 +28,17 @@ def inspect_bin_directory(directory: Path, user: ServerUser) -> Build:
     """Return the build in the user's bin directory; BuildError if it is not one or the servers' user cannot run it."""
     directory = directory.absolute()
     check_bin_directory(directory, user)
-    return Build(version=read_version(directory, user), bin_directory=directory, origin="bin directory")
+    version = read_version(directory, user)
+    if (major := _MAJOR.match(version)) is not None and int(major[0]) < OLDEST_MAJOR:
+        raise BuildError(
+            f"PostgreSQL {version} is too old",
+            slug="build-too-old",
+            where=str(directory),
+            found=version,
+            expected=f"PostgreSQL {OLDEST_MAJOR} or newer",
+            to_do="compare newer versions",
+        )
+    return Build(version=version, bin_directory=directory, origin="bin directory")
 
 
 def check_bin_directory(directory: Path, user: ServerUser) -> None:

@@ -174,7 +174,10 @@ def _provide_releases(
     lists = _offers_for(releases, cache)
     for offer in lists:
         if offer.problem and offer.versions:
-            progress.say(f"the list of {offer.family} builds is {offer.age_s / 3600:.0f} h old: {offer.problem}")
+            progress.say(
+                f"using the list of {offer.family} builds from {offer.age_s / 3600:.0f} h ago, because it could not be "
+                f"updated: {offer.problem}"
+            )
     while True:
         choices = resolve(releases, lists)
         for release, choice in zip(releases, choices, strict=True):

@@ -13,7 +13,7 @@ from pgversus.text.units import count, parse_size, size
 _VARIABLE = "PGVERSUS_SNAPSHOTS"
 _DEFAULT_BYTES = 20 * 10**9
 _FREE_SHARE = 0.1
-# Share of the file system that the cache leaves free.
+"""Share of the file system that the cache leaves free."""
 
 
 def most_kept_bytes() -> int:
@@ -22,7 +22,7 @@ def most_kept_bytes() -> int:
     return parse_size(text, _VARIABLE) if text else _DEFAULT_BYTES
 
 
-def make_room_for(new_bytes: int, cache: Cache, most_bytes: int) -> bool:
+def fit_into_quota(new_bytes: int, cache: Cache, most_bytes: int) -> bool:
     """Remove the least recently used snapshots to fit a new one; return False, removing none, if it cannot fit.
 
     A tenth of the file system stays free, even while the run that created the new snapshot has its own copy.
@@ -63,7 +63,7 @@ def check_room(needs: Needs, cache: Cache) -> None:
         raise _no_room(needs, free, cache)
 
 
-def make_room(needs: Needs, cache: Cache, say: Callable[[str], None]) -> None:
+def free_space_for(needs: Needs, cache: Cache, say: Callable[[str], None]) -> None:
     """Remove cached snapshots until the data of a study fit; HostError at once, not after hours, if they cannot."""
     check_room(needs, cache)
     free_up(needs.disk_bytes, cache, say)

@@ -155,15 +155,17 @@ def _chosen_database(target: Target, source: Dump) -> str:
     chosen = [source.database] if source.database else [name for name in names if name != DATABASE] or [DATABASE]
     if len(chosen) == 1 and chosen[0] in names:
         return chosen[0]
+    if source.database:
+        what = f'database "{source.database}" does not exist in this data directory'
+    else:
+        what = f"this data directory contains {'more than one' if names else 'no'} database"
     raise DatasetError(
-        f'database "{source.database}" does not exist in this data directory'
-        if source.database
-        else "this data directory contains more than one database",
+        what,
         slug="dataset-which-database",
         where=source.path,
         found=", ".join(names),
         expected="the name of one of these databases",
-        to_do=f"--database {names[0]}" if names else "restore a base backup of another server",
+        to_do=f"use --database {names[0]}" if names else "restore a base backup of another server",
     )
 
 

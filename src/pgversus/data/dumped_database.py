@@ -4,26 +4,23 @@ They are in archives (custom, directory, tar), in the commands that --create add
 """
 
 import re
-import subprocess
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 import psycopg
 
-from pgversus.host.commands import may_read, run
+from pgversus.host.commands import may_read, run, standard_input
 from pgversus.postgres import catalog
 from pgversus.postgres.client import Client
 from pgversus.postgres.session import Target, connect
 from pgversus.records.preparation import DATABASE_LOCALE, DATABASE_SETTINGS, RestoreProblem
 from pgversus.study.dataset import Dump, DumpFormat
 from pgversus.text.redaction import code_without_secrets
+from pgversus.text.sql import NAME
 
-_ANY_NAME = r'(?:"(?:[^"]|"")+"|\w+)'
-_REST = r"((?:[^';]|'(?:[^']|'')*')*);$"
-_SETTING = re.compile(rf"^ALTER DATABASE {_ANY_NAME} SET {_REST}", re.MULTILINE)
-_CREATED = re.compile(rf"^CREATE DATABASE {_ANY_NAME} WITH {_REST}", re.MULTILINE)
+_REST = r"((?:[^';]++|'(?:[^']++|'')*+')*+);$"
+_SETTING = re.compile(rf"^ALTER DATABASE {NAME} SET {_REST}", re.MULTILINE)
+_CREATED = re.compile(rf"^CREATE DATABASE {NAME} WITH {_REST}", re.MULTILINE)
 _OBJECT = re.compile(r"^CREATE (?!DATABASE )", re.MULTILINE)
 """The first object of the database; its own commands come before."""
 _OPTION = re.compile(
@@ -32,6 +29,8 @@ _OPTION = re.compile(
 _NAME_OF_SETTING = re.compile(r'"?([\w.]+)')
 _LIBRARIES = frozenset({"session_preload_libraries", "local_preload_libraries"})
 """Settings with which no session begins if a library is missing."""
+_OF_CLIENTS = frozenset({"client_encoding"})
+"""Settings that describe the clients of the application, not its server."""
 _LIBC = "libc"
 _USUAL = "C"
 
@@ -67,11 +66,7 @@ def read_database(dump: Dump, client: Client) -> DumpedDatabase:
     if dump.format is DumpFormat.PLAIN or not (is_readable or place.is_file()):
         return DumpedDatabase()
     command = [str(client.pg_restore), "--create", "--schema-only", "--section=pre-data", "-f", "-"]
-    # A program of another user can read a file that we have opened.
-    opened: AbstractContextManager[int | IO[bytes]] = (
-        nullcontext(subprocess.DEVNULL) if is_readable else place.open("rb")
-    )
-    with opened as stdin:
+    with standard_input(None if is_readable else place) as stdin:
         arguments = [*command, *([dump.path] if is_readable else [])]
         finished = run(arguments, stdin=stdin, user=client.user, ends_with_us=True)
     return database_in(finished.stdout)
@@ -130,6 +125,8 @@ def apply_settings(settings: tuple[str, ...], target: Target, of_arms: frozenset
             try:
                 if name in of_arms:
                     problems.append(_not_applied(f"{setting}: the arms have a value of their own"))
+                elif name in _OF_CLIENTS:
+                    problems.append(_not_applied(f"{setting}: it describes the clients of the application"))
                 elif name in _LIBRARIES:
                     problems.append(_not_applied(f"{setting}: a session could not begin without the library"))
                 else:
@@ -153,7 +150,7 @@ def _options(collation: str, character_type: str) -> tuple[str, ...]:
 def _is_usable(name: str, installed: frozenset[str]) -> bool:
     """Return whether a locale is installed and has the encoding UTF8, as the clusters do."""
     found = _comparable(name)
-    return found in installed and found.endswith((".utf8", "POSIX."))
+    return found in installed and found.partition("@")[0].endswith((".utf8", "POSIX."))
 
 
 def _comparable(name: str) -> str:

@@ -101,14 +101,6 @@ def _format_of(head: bytes, path: str, flag: str) -> DumpFormat:
     raise _no_dump(path, flag, "neither an archive nor a plain-text dump of pg_dump")
 
 
-def _directory_sha256(directory: Path) -> str:
-    """Return a hash of the names and contents of all files in a directory; OSError if one cannot be read."""
-    whole = hashlib.sha256()
-    for file in sorted(path for path in directory.iterdir() if path.is_file()):
-        whole.update(f"{file.name}\0{file_sha256(file)}\0".encode(errors="surrogateescape"))
-    return whole.hexdigest()
-
-
 def _tree_sha256(top: Path) -> str:
     """Return a hash of the names and contents of all files in a tree; OSError if one cannot be read."""
     whole = hashlib.sha256()
@@ -118,7 +110,7 @@ def _tree_sha256(top: Path) -> str:
 
 
 _HASHES: Mapping[DumpFormat, Callable[[Path], str]] = {
-    DumpFormat.DIRECTORY: _directory_sha256,
+    DumpFormat.DIRECTORY: _tree_sha256,
     DumpFormat.DATA_DIRECTORY: _tree_sha256,
 }
 
@@ -135,7 +127,7 @@ def _no_dump(path: str, flag: str, found: str) -> StudyError:
         found=found,
         expected="a dump of one database by pg_dump (custom, directory, tar or plain text), or a base backup or data "
         "directory",
-        to_do="pg_dump -Fc -f app.dump DATABASE",
+        to_do="create a dump of one database: pg_dump -Fc -f app.dump DATABASE",
     )
 
 

@@ -126,6 +126,7 @@ class Loading:
                 has_prewarm = catalog.has_prewarm(connection)
                 if arm.workload.is_of_application:
                     catalog.create_application_role(connection)
+        _check_tablespaces(cluster, arm)
         return LoadedCluster(
             cluster=cluster, fingerprint=fingerprint, has_prewarm=has_prewarm, not_restored=not_restored
         )
@@ -193,6 +194,7 @@ class Loading:
                 if data.statistics is not Statistics.ALL:
                     catalog.remove_statistics(connection, only_extended=data.statistics is Statistics.KEPT)
                 catalog.checkpoint(connection)
+        _check_tablespaces(cluster, arm)
         fingerprint = self._look_at_copy(cluster, home, arm, settings) if data.prepare else loaded.fingerprint
         return replace(loaded, cluster=cluster, fingerprint=fingerprint)
 
@@ -281,6 +283,21 @@ def _not_readable(file: SetupFile, user: ServerUser) -> DatasetError:
         to_do="move them to where this user can read them (o+r, and o+x for all parent directories), or use "
         "--run-as USER to specify a user who can read them",
     )
+
+
+def _check_tablespaces(cluster: Cluster, arm: Arm) -> None:
+    """Raise DatasetError for tablespaces outside of the cluster, which all of its copies would share."""
+    links = [path for path in (cluster.data_directory / "pg_tblspc").iterdir() if path.is_symlink()]
+    if links:
+        raise DatasetError(
+            "the data is in a tablespace, which copies of the data directory would share",
+            slug="dataset-tablespace",
+            where=arm.label,
+            found=", ".join(str(path.readlink()) for path in links),
+            expected="all data in the default tablespace",
+            to_do="remove CREATE TABLESPACE from the file, and that directory; a dump without tablespaces: pg_dump "
+            "--no-tablespaces",
+        )
 
 
 def _not_clean(cluster: Cluster, arm: Arm, server: Server) -> ServerError:

@@ -34,6 +34,7 @@ _COPY, _COPY_SOURCE = (
 )
 _OF_THE_MOMENT = re.compile(
     r"\b(?:now|clock_timestamp|statement_timestamp|transaction_timestamp|timeofday"
+    r"|age|pg_postmaster_start_time|pg_current_wal_lsn|txid_current|pg_current_xact_id"
     r"|gen_random_uuid|gen_random_bytes|uuidv[47]|uuid_generate_v\d\w*)\s*\(|\btablesample\b"
     r"|\b(?:current_date|current_timestamp|current_time|localtime|localtimestamp)\b|'(?:now|today|yesterday|tomorrow)'"
     r"|\\(?:watch|timing)\b",

@@ -12,7 +12,7 @@ from itertools import count
 from pathlib import Path
 
 from pgversus.builds.model import Build
-from pgversus.data.cache_quota import make_room_for, reduce_to
+from pgversus.data.cache_quota import fit_into_quota, reduce_to
 from pgversus.data.loading import LOADING_SETTINGS, LoadedCluster, Loading
 from pgversus.data.snapshot_cache import keep, take
 from pgversus.data.snapshot_key import SnapshotKey, snapshot_key
@@ -70,7 +70,7 @@ class SnapshotCache:
         data = made.cluster.data_directory
         needed = tree_bytes(data)
         try:
-            if not make_room_for(needed, self._cache, self._most_bytes):
+            if not fit_into_quota(needed, self._cache, self._most_bytes):
                 self._report_not_cached(f"the cache has no space for {size(needed)}")
                 return
             # False if another run has stored it first, which is as good.
@@ -95,7 +95,7 @@ class SnapshotCache:
             self._progress.say(f"could not remove cached snapshots: {error.strerror or error}")
 
     def _report_not_cached(self, reason: str) -> None:
-        self._progress.say(f"this snapshot is not cached: {reason}")
+        self._progress.say(f"the loaded data could not be added to the cache: {reason}")
 
 
 def _error_text(error: OSError | ValueError | PgversusError) -> str:
@@ -237,7 +237,7 @@ class Snapshots:
 
     def _say_what_is_done(self, arm: Arm) -> None:
         is_there = arm.dataset.is_empty or arm.server in self._loaded_before
-        self._progress.say(f"{'inspecting' if is_there else 'loading'} {arm.label}")
+        self._progress.say(f"{'inspecting' if is_there else 'loading'} the data of {arm.label}")
 
     def _on_running_server(self, arm: Arm, server: RunningServer) -> Snapshot:
         if arm.dataset.prepare:
@@ -314,7 +314,7 @@ def check_equal(arms: Sequence[Arm], snapshots: Sequence[Snapshot]) -> None:
 
 
 def check_same_data(context: Context, known: Preparation, snapshots: Sequence[Snapshot]) -> None:
-    """Raise DatasetError if the data differ from those of the stored preparation, which would then be invalid."""
+    """Raise DatasetError if the data differs from those of the stored preparation, which would then be invalid."""
     for arm, facts, snapshot in zip(context.comparison.arms, known.arms, snapshots, strict=True):
         if facts.data != data_hash(snapshot.fingerprint):
             raise DatasetError(

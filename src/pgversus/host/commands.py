@@ -15,7 +15,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -299,6 +299,11 @@ def ending_with_us(user: ServerUser | None = None) -> tuple[str, ...]:
 def _setpriv() -> str | None:
     program = shutil.which("setpriv", path=CLEAN_ENVIRONMENT["PATH"])
     return program if program is not None and "--pdeathsig" in run([program, "--help"]).stdout else None
+
+
+def standard_input(file: Path | None) -> AbstractContextManager[int | IO[bytes]]:
+    """Return what a program reads from: a file, which its user need not be able to open, or nothing."""
+    return nullcontext(subprocess.DEVNULL) if file is None else file.open("rb")
 
 
 def may_read(user: ServerUser, path: Path) -> bool:

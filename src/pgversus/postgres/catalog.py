@@ -277,7 +277,10 @@ def create_application_role(connection: Connection) -> None:
 
 def install_prewarm(connection: Connection) -> None:
     """Install pg_prewarm in pg_catalog, which is in every search_path."""
-    connection.execute("CREATE EXTENSION IF NOT EXISTS pg_prewarm SCHEMA pg_catalog")
+    with connection.transaction():
+        # Event triggers of the application do not concern it.
+        connection.execute("SET LOCAL session_replication_role = replica")
+        connection.execute("CREATE EXTENSION IF NOT EXISTS pg_prewarm SCHEMA pg_catalog")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -331,8 +334,15 @@ def statement_counters(connection: Connection) -> list[dict[str, Any]] | None:
 
 
 def vacuum_analyze(connection: Connection, *, freezes: bool) -> None:
-    """Run VACUUM (ANALYZE) on the whole database. freezes: also freeze all rows."""
-    connection.execute("VACUUM (FREEZE, ANALYZE)" if freezes else "VACUUM (ANALYZE)")
+    """Run VACUUM and ANALYZE on the whole database. freezes: also freeze all rows."""
+    connection.execute("VACUUM (FREEZE)" if freezes else "VACUUM")
+    _analyze(connection)
+
+
+def _analyze(connection: Connection) -> None:
+    """Run ANALYZE on the whole database, apart from tables for which it would connect to another server."""
+    names = connection.execute(sql_text("tables_to_analyze")).fetchall()
+    connection.execute(f"ANALYZE {', '.join(name for (name,) in names)}".encode())
 
 
 def analyze_fully(connection: Connection) -> None:
@@ -348,7 +358,7 @@ def analyze_fully(connection: Connection) -> None:
         "FROM pg_settings WHERE name = 'default_statistics_target'",
         (min(needed, _LARGEST_TARGET),),
     )
-    connection.execute("ANALYZE")
+    _analyze(connection)
 
 
 def remove_statistics(connection: Connection, *, only_extended: bool) -> None:

@@ -149,7 +149,7 @@ def check_login(client: Client, target: Target, label: str) -> None:
     if not (finished.succeeded or client.user.is_self):
         name = client.user.name
         raise ServerError(
-            f'the server accepts you but rejects "{name}", the user that psql and pgbench run as',
+            f'the server accepts connections of your operating-system user, but not of "{name}", which runs pgbench',
             slug="server-refuses-user",
             where=label,
             found=finished.stderr.strip() or f"no connection within {_TIMEOUT_S:.0f} s",

@@ -82,8 +82,11 @@ class RestoreProblem:
     """The server's message."""
     is_setting: bool
     """Whether it is only a setting that the server does not know, which a newer pg_dump writes into every dump."""
-    table: str = ""
-    """The table of which it is a part (an index, a constraint, the rows), without its schema; empty if unknown."""
+    table: str | None = ""
+    """The table of which it is a part (an index, a constraint, the rows), without its schema.
+
+    Empty if it is not a part of a table; None if that is unknown.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

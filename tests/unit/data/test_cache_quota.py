@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pgversus.data import cache_quota
-from pgversus.data.cache_quota import free_up, make_room_for, most_kept_bytes, reduce_to, unused_bytes
+from pgversus.data.cache_quota import fit_into_quota, free_up, most_kept_bytes, reduce_to, unused_bytes
 from pgversus.data.snapshot_cache import cached_snapshots, take
 from pgversus.errors import StudyError
 from pgversus.host.directories import Cache
@@ -46,7 +46,7 @@ def test_the_size_limit_applies_to_all_snapshots_together(
     cache: Cache, *, most: int, new: int, fits: bool, left: list[int]
 ) -> None:
     assert scales(cache) == [3, 1, 2]
-    assert make_room_for(new, cache, most) is fits
+    assert fit_into_quota(new, cache, most) is fits
     assert scales(cache) == left
 
 
@@ -57,7 +57,7 @@ def test_a_tenth_of_the_file_system_stays_free(
     cache: Cache, monkeypatch: pytest.MonkeyPatch, *, free: int, fits: bool, left: list[int]
 ) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(100_000, 100_000 - free, free))
-    assert make_room_for(1000, cache, 10**9) is fits
+    assert fit_into_quota(1000, cache, 10**9) is fits
     assert scales(cache) == left
 
 

@@ -78,3 +78,14 @@ def test_a_locale_is_used_if_it_is_installed(
 
 def test_the_usual_locales_are_always_installed() -> None:
     assert {"C.", "POSIX."} <= installed_locales()
+
+
+def test_an_unclosed_text_is_read_in_linear_time() -> None:
+    assert database_in("ALTER DATABASE a SET b TO " + "''" * 5000 + "\n").settings == ()
+
+
+def test_locales_with_a_modifier_are_usable() -> None:
+    database = DumpedDatabase(collation="sr_RS.UTF-8@latin", character_type="sr_RS.UTF-8@latin")
+    found = cluster_locale(database, frozenset({"sr_RS.utf8@latin"}))
+    assert found.problem is None
+    assert found.options == ("--lc-collate=sr_RS.UTF-8@latin", "--lc-ctype=sr_RS.UTF-8@latin")

@@ -3,16 +3,22 @@
 import hashlib
 import stat
 from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from pgversus.data.loading import Loading, _failed
+from pgversus.data.loading import Loading, _check_tablespaces, _failed
 from pgversus.errors import DatasetError
 from pgversus.host.commands import Finished
 from pgversus.host.identity import server_user
 from pgversus.host.run_directory import RunDirectory
 from pgversus.postgres.client import Client
 from pgversus.study.dataset import SetupFile
+from tests.builders import comparison
+
+if TYPE_CHECKING:
+    from pgversus.postgres.cluster import Cluster
 
 USER = server_user()
 CLIENT = Client(pgbench=Path("/pgbench"), psql=Path("/psql"), version="18.6", origin="here", user=USER)
@@ -76,3 +82,14 @@ def test_a_file_that_needs_pgbenchs_tables_is_answered_with_the_option_that_crea
         words = f'psql:setup.sql:1: ERROR:  relation "{relation}" does not exist'
         finished = Finished(exit_code=3, stdout="", stderr=words, cpu_s=0, cpu_user_s=0)
         assert to_do in _failed("the setup file failed", "setup.sql", "17.8", finished, CLIENT).to_do
+
+
+def test_data_in_a_tablespace_is_refused(tmp_path: Path) -> None:
+    data, place = tmp_path / "data", tmp_path / "elsewhere"
+    (data / "pg_tblspc").mkdir(parents=True)
+    cluster, arm = cast("Cluster", SimpleNamespace(data_directory=data)), comparison().arms[0]
+    _check_tablespaces(cluster, arm)
+    (data / "pg_tblspc" / "16384").symlink_to(place)
+    with pytest.raises(DatasetError) as caught:
+        _check_tablespaces(cluster, arm)
+    assert (caught.value.slug, caught.value.found) == ("dataset-tablespace", str(place))

@@ -1,6 +1,6 @@
 import pytest
 
-from pgversus.data.restoring import _problems, _roles_in
+from pgversus.data.restoring import problems_of_archive, roles_in, table_in
 from pgversus.records.preparation import RestoreProblem
 
 ARCHIVE = """pg_restore: while INITIALIZING:
@@ -28,15 +28,10 @@ Command was: ALTER TABLE ONLY public.orders
 
 pg_restore: warning: errors ignored on restore: 5
 """
-PLAIN = """psql:/tmp/app.sql:12: ERROR:  unrecognized configuration parameter "transaction_timeout"
-psql:<stdin>:40: ERROR:  type "geometry" does not exist
-LINE 3:     place geometry
-psql:/tmp/app.sql:51: NOTICE:  identifier will be truncated
-"""
 
 
 def test_ignored_errors_of_an_archive_are_read_with_their_objects() -> None:
-    assert list(_problems(ARCHIVE)) == [
+    assert list(problems_of_archive(ARCHIVE)) == [
         RestoreProblem(
             item="settings", message='unrecognized configuration parameter "transaction_timeout"', is_setting=True
         ),
@@ -62,8 +57,16 @@ def test_ignored_errors_of_an_archive_are_read_with_their_objects() -> None:
     ]
 
 
-def test_errors_of_a_plain_dump_are_read_with_their_lines() -> None:
-    assert [(one.item, one.is_setting) for one in _problems(PLAIN)] == [("line 12", True), ("line 40", False)]
+@pytest.mark.parametrize(
+    ("command", "table"),
+    [
+        ("CREATE INDEX i ON public.t USING btree (a);\n", "t"),
+        ('ALTER TABLE ONLY public."T"\n    ADD CONSTRAINT c UNIQUE (a);\n', "T"),
+        ("CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1';\n", ""),
+    ],
+)
+def test_the_table_is_read_from_the_rejected_command(command: str, table: str) -> None:
+    assert table_in(command) == table
 
 
 @pytest.mark.parametrize(
@@ -72,11 +75,11 @@ def test_errors_of_a_plain_dump_are_read_with_their_lines() -> None:
         ("ALTER TABLE public.t OWNER TO app;\n", ["app"]),
         ('ALTER TABLE public.t OWNER TO "my-app";\n', ["my-app"]),
         ('GRANT SELECT ON TABLE public.t TO "a ""b""" WITH GRANT OPTION;\n', ['a "b"']),
-        ("REVOKE ALL ON SCHEMA public FROM PUBLIC;\n", ["public"]),
+        ("REVOKE ALL ON SCHEMA public FROM PUBLIC;\n", []),
         ("ALTER SCHEMA public OWNER TO pg_database_owner;\n", []),
         ('ALTER DEFAULT PRIVILEGES FOR ROLE a IN SCHEMA public GRANT SELECT ON TABLES TO "B";\n', ["B", "a"]),
         ("SELECT pg_catalog.set_config('search_path', '', false);\n", []),
     ],
 )
 def test_the_roles_of_a_plain_dump_are_found(line: str, roles: list[str]) -> None:
-    assert list(_roles_in(line)) == roles
+    assert list(roles_in(line)) == roles

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from pgversus.data.cache_quota import check_room, make_room
+from pgversus.data.cache_quota import check_room, free_space_for
 from pgversus.errors import HostError
 from pgversus.lab.studies import open_study
 from pgversus.study.needs import Needs, needs_of
@@ -28,11 +28,11 @@ def test_cached_snapshots_are_removed_for_a_study_only_when_it_runs(
     said: list[str] = []
     for needed, left, words in ((2000, 1, "removed 1 cached snapshot to free disk space"), (2000, 1, "")):
         check_room(needs(needed), cache)
-        make_room(needs(needed), cache, said.append)
+        free_space_for(needs(needed), cache, said.append)
         assert len(list(cache.snapshots.iterdir())) == left
         assert said == ([words] if words else [])
         said.clear()
-    for refuse in (check_room, lambda requested, of: make_room(requested, of, said.append)):
+    for refuse in (check_room, lambda requested, of: free_space_for(requested, of, said.append)):
         with pytest.raises(HostError) as caught:
             refuse(needs(5000), cache)
         assert (caught.value.slug, caught.value.found) == ("host-no-room", "2 kB free")

@@ -79,7 +79,7 @@ def test_a_failure_to_cache_is_reported_and_not_fatal(
     said = Said()
     monkeypatch.setattr(snapshots, "keep", fail)
     snapshot_cache(cache, said).keep(recipe(), loaded(cache))
-    assert said.lines == [f"this snapshot is not cached: {words}"]
+    assert said.lines == [f"the loaded data could not be added to the cache: {words}"]
 
 
 @pytest.mark.parametrize(("most", "lines"), [(0, 0), (10, 1)])
@@ -109,4 +109,6 @@ def test_data_with_files_elsewhere_is_not_cached(cache: Cache, tmp_path: Path) -
     (whole.cluster.data_directory / "tablespace").symlink_to(tmp_path)
     snapshot_cache(cache, said).keep(recipe(), whole)
     assert list(cache.snapshots.iterdir()) == []
-    assert said.lines == ["this snapshot is not cached: tablespace is neither a file nor a directory"]
+    assert said.lines == [
+        "the loaded data could not be added to the cache: tablespace is neither a file nor a directory"
+    ]
