@@ -11,4 +11,5 @@ client_scripts.py commands and variables of pgbench and psql
 literals.py       parameters and their values
 value_choice.py   values that statistics suggest
 neutral_values.py values of constants in a result, units of time and intervals
+secrets.py        secrets in statements, which must not be stored
 """

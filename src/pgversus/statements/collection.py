@@ -2,10 +2,11 @@
 
 from bisect import insort
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from pgversus.statements.document import ListedStatement
-from pgversus.statements.literals import parameters_in, with_casts
+from pgversus.statements.literals import parameters_in, with_casts, with_lists
 from pgversus.statements.parsing import Parsed, parsed
 from pgversus.statements.statement import RecordedStatement, Sample
 
@@ -73,7 +74,7 @@ class Collection:
             group.has_counters, group.calls, group.seconds, group.rows = True, 0, 0.0, None
         if seconds > group.most_seconds:
             # Its text has parameters in place of constants. Before 18, there is a row for each length of a list.
-            group.text, group.most_seconds = with_casts(text), seconds
+            group.text, group.most_seconds = with_casts(with_lists(text)), seconds
         group.calls += calls
         group.seconds += seconds
         group.rows = rows if group.rows is None else group.rows + (rows or 0)
@@ -100,6 +101,11 @@ class Collection:
             # Each stands for as many executions as were seen for it.
             for _ in range(samples.step):
                 group.samples.add(sample)
+
+    @property
+    def fingerprints(self) -> AbstractSet[str]:
+        """Those of its statements."""
+        return self._groups.keys()
 
     def hand_over(self, other: "Collection") -> None:
         """Add the executions of this collection, which has nothing else, to another one."""

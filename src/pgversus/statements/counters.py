@@ -26,7 +26,7 @@ class Counted:
     seconds: float
     rows: int | None
     skipped: str = ""
-    """Why the row does not count: the statement is nested in another one, or its text is hidden."""
+    """Why the row does not count: the statement is nested in another one or never ran, or its text is hidden."""
     database: str = ""
     """Identity of the database in which it was executed; empty if unknown."""
 
@@ -74,12 +74,15 @@ def _counted(row: Mapping[str, Any], where: str) -> Counted:
     # The server has lost the texts if it could not write its file of them.
     text = str(row["query"] or "")
     rows = row.get("rows")
+    calls = round(_number(row, "calls", where))
     skipped = "no permission to read the text" if text.strip() == _HIDDEN else "" if text.strip() else "no text"
+    if not calls:
+        skipped = "planned, but never executed"
     if str(row.get("toplevel", "")).lower() in _FALSE:
         skipped = "executed inside a function, whose time includes it"
     return Counted(
         text=text,
-        calls=round(_number(row, "calls", where)),
+        calls=calls,
         seconds=_total_ms(row, where) * _MS,
         rows=None if rows in (None, "") else round(_number(row, "rows", where)),
         skipped=skipped,

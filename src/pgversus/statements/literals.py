@@ -13,6 +13,11 @@ _TYPE = re.compile(
     re.IGNORECASE,
 )
 _EXTRACT, _SOURCE = re.compile(r"\bextract\s*\(\s*\Z", re.IGNORECASE), re.compile(r"\s+from\s+", re.IGNORECASE)
+_LIST_OPENINGS = ("(", "[")
+LIST_MARK = " /*, ... */"
+"""What pg_stat_statements prints since 18 in place of all values of a list but the first: `IN ($1 /*, ... */)`."""
+LISTED = 10
+"""Number of values in a list whose length is unknown."""
 _CUT = "..."
 """End of a value that log_parameter_max_length has shortened."""
 
@@ -64,6 +69,17 @@ def with_casts(text: str) -> str:
         elif (extract := _EXTRACT.search(before)) and (source := _SOURCE.match(text, end)):
             pieces.append(f"{before[: extract.start()]}date_part(${number}, ")
             done = source.end()
+    return "".join([*pieces, text[done:]])
+
+
+def with_lists(text: str) -> str:
+    """Return an SQL text with LISTED parameters in each list of unknown length, in front of its mark."""
+    pieces, done, last = [], 0, parameters_in(text)
+    for begin, end, _ in _parameters(text):
+        if text[begin - 1 : begin] in _LIST_OPENINGS and text.startswith(LIST_MARK, end):
+            added = range(last + 1, last + LISTED)
+            pieces += [text[done:end], *(f", ${number}" for number in added)]
+            done, last = end, added[-1]
     return "".join([*pieces, text[done:]])
 
 

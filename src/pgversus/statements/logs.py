@@ -7,7 +7,7 @@ import csv
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,11 +20,17 @@ _CSV_DATABASE, _CSV_SESSION, _CSV_SEVERITY, _CSV_MESSAGE, _CSV_DETAIL, _CSV_CONT
 SEVERITIES = frozenset(
     {"DEBUG5", "DEBUG4", "DEBUG3", "DEBUG2", "DEBUG1", "INFO", "NOTICE", "WARNING", "ERROR", "LOG", "FATAL", "PANIC"}
 )
+_FAILURES = frozenset({"ERROR", "FATAL", "PANIC"})
 STDERR_LINE = re.compile(
     r"^(?P<prefix>.*?)\b(?P<severity>DEBUG[1-5]|INFO|NOTICE|WARNING|ERROR|LOG|FATAL|PANIC"
     r"|DETAIL|HINT|QUERY|CONTEXT|STATEMENT|LOCATION|BACKTRACE):  (?P<text>.*)$",
     re.DOTALL,
 )
+_SYSLOG = re.compile(
+    r"\[(?P<process>\d+)\]: \[(?P<message>\d+)-(?P<line>\d+)\] (?P<tab>#011|\t)?(?P<text>.*)$", re.DOTALL
+)
+"""The numbers that syslog_sequence_numbers adds to each line; a tab begins a further line of a text."""
+_PART = re.compile(r".*?\b(DETAIL|HINT|QUERY|CONTEXT|STATEMENT|LOCATION|BACKTRACE):  (.*)$", re.DOTALL)
 _PROCESS = re.compile(r"\[(\d+)(?:-\d+)?\]")
 """%p in brackets, anywhere in log_line_prefix."""
 _SESSION = re.compile(r"(?<![0-9a-f.:])([0-9a-f]{8}\.[0-9a-f]+)(?![0-9a-f.])")
@@ -51,6 +57,7 @@ class LogEntry:
     message: str
     detail: str
     context: str
+    severity: str = "LOG"
     database: str = ""
     """Name of the session's database; empty if the log does not contain it."""
 
@@ -77,6 +84,7 @@ def csv_entries(lines: Iterable[str]) -> Iterator[LogEntry | None]:
                 message=row[_CSV_MESSAGE],
                 detail=row[_CSV_DETAIL],
                 context=row[_CSV_CONTEXT],
+                severity=row[_CSV_SEVERITY],
                 database=row[_CSV_DATABASE],
             )
         elif row:
@@ -95,6 +103,7 @@ def json_entries(lines: Iterable[str]) -> Iterator[LogEntry | None]:
                 message=row["message"],
                 detail=str(row.get("detail", "")),
                 context=str(row.get("context", "")),
+                severity=str(row.get("error_severity", "LOG")),
                 database=str(row.get("dbname", "")),
             )
         else:
@@ -104,31 +113,91 @@ def json_entries(lines: Iterable[str]) -> Iterator[LogEntry | None]:
 def stderr_entries(lines: Iterable[str]) -> Iterator[LogEntry | None]:
     """Yield the messages of a log in text form, whatever its log_line_prefix, and None for each other line.
 
-    A message continues on lines that begin with a tab, and its detail follows immediately.
+    A message continues on lines that begin with a tab, and its detail follows immediately. syslog mixes the lines of
+    processes, but numbers messages and lines. Any other line may be the rest of a message, which is then left out.
     """
-    session, parts, part = "", dict[str, list[str]](), ""
+    log = _TextLog()
     for line in lines:
-        text = line.rstrip("\r\n")
-        if text.startswith("\t") and part:
-            parts[part].append(text[1:])
+        yield from log.take(line.rstrip("\r\n"))
+    yield from log.rest()
+
+
+class _TextLog:
+    """A log in text form that is read line by line."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, _Message] = {}
+        """The last message of each process in syslog; of another log, under an empty name."""
+
+    def take(self, text: str) -> Iterator[LogEntry | None]:
+        """Take the next line; yield the message that it ends, and None for what is left out."""
+        numbered = _SYSLOG.search(text)
+        if numbered is None or numbered["line"] == "1":
+            yield from self._taken(text, numbered)
+            return
+        message = self._last.get(numbered["process"])
+        if message is None or not message.has_continued(numbered):
+            self._last.pop(numbered["process"], None)
+            yield None
+
+    def _taken(self, text: str, numbered: re.Match[str] | None) -> Iterator[LogEntry | None]:
+        """Take a line that continues no message of syslog. numbered: its numbers there, if any."""
+        process = "" if numbered is None else numbered["process"]
+        message = self._last.get(process)
+        if text.startswith("\t") and message is not None:
+            message.lines.append(text[1:])
         elif (found := STDERR_LINE.match(text)) is None:
             if text:
-                yield None
+                # Another one for the message, whose rest this may be.
+                yield from [None] if self._last.pop(process, None) is None else [None, None]
         elif found["severity"] in SEVERITIES:
-            if parts:
-                yield _entry(session, parts)
-            session, part = _session(found["prefix"]), "message"
-            parts = {part: [_SQLSTATE.sub("", found["text"])]}
-        elif parts:
-            part = found["severity"]
-            parts[part] = [found["text"]]
-    if parts:
-        yield _entry(session, parts)
+            if message is not None:
+                yield message.entry
+            self._last[process] = _Message(found, "" if numbered is None else numbered["message"])
+        elif message is not None:
+            message.begin(found["severity"], found["text"])
+
+    def rest(self) -> Iterator[LogEntry]:
+        """Yield the messages that no line has ended."""
+        for message in self._last.values():
+            yield message.entry
 
 
-def _entry(session: str, parts: Mapping[str, Sequence[str]]) -> LogEntry:
-    message, detail, context = ("\n".join(parts.get(name, ())) for name in ("message", "DETAIL", "CONTEXT"))
-    return LogEntry(session=session, message=message, detail=detail, context=context)
+class _Message:
+    """A message of which further lines may follow."""
+
+    def __init__(self, first: re.Match[str], number: str) -> None:
+        """number: of the message in syslog; empty for another log."""
+        self._session = _session(first["prefix"])
+        self._severity = first["severity"]
+        self._parts = {"message": [_SQLSTATE.sub("", first["text"])]}
+        self._number, self._next = number, 2
+        self.lines = self._parts["message"]
+        """Lines of its last part."""
+
+    def begin(self, part: str, text: str) -> None:
+        """Add another part, such as DETAIL."""
+        self.lines = self._parts[part] = [text]
+
+    def has_continued(self, line: re.Match[str]) -> bool:
+        """Add a line of syslog, unless it is not the next one of this message; return whether it is."""
+        if (line["message"], line["line"]) != (self._number, str(self._next)):
+            return False
+        self._next += 1
+        if line["tab"]:
+            self.lines.append(line["text"])
+        elif (part := _PART.match(line["text"])) is not None:
+            self.begin(part[1], part[2])
+        else:
+            # syslog has split a long line.
+            self.lines[-1] += line["text"]
+        return True
+
+    @property
+    def entry(self) -> LogEntry:
+        """The message as far as it has been read."""
+        message, detail, context = ("\n".join(self._parts.get(name, ())) for name in ("message", "DETAIL", "CONTEXT"))
+        return LogEntry(session=self._session, severity=self._severity, message=message, detail=detail, context=context)
 
 
 def executions(entries: Iterable[LogEntry]) -> Iterator[Execution]:
@@ -141,6 +210,9 @@ def executions(entries: Iterable[LogEntry]) -> Iterator[Execution]:
     """The statement logged last, by session: its duration follows in a separate message."""
     once = _Once()
     for entry in entries:
+        if entry.severity in _FAILURES:
+            # The duration of a statement that failed does not follow.
+            sent.pop(entry.session, None)
         duration = _DURATION.fullmatch(entry.message)
         if duration is None:
             if entry.session and (statement := _sent(entry.message, entry.detail)) is not None:

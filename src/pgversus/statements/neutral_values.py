@@ -34,7 +34,7 @@ def neutral_values(text: str, types: Sequence[str]) -> dict[int, str]:
     for node in dicts_in(tree):
         replaceable |= set(_replaceable(node))
         if "funcname" in node and node["funcname"][-1].get("String", {}).get("sval") in _WITH_UNIT:
-            units |= set(_parameters(node.get("args", ())[:1]))
+            units |= set(parameters_among(node.get("args", ())[:1]))
     found |= {number: types[number - 1] for number in replaceable if number <= len(types)}
     values = {number: _OF_TYPE[type_name] for number, type_name in found.items() if type_name in _OF_TYPE}
     return {**values, **dict.fromkeys(units, _UNIT)}
@@ -46,7 +46,7 @@ def _of_result(statement: Mapping[str, Any]) -> Iterator[int]:
     while waiting:
         query = waiting.pop()
         waiting += [query[side] for side in ("larg", "rarg") if side in query]
-        yield from _parameters(one.get("ResTarget", {}).get("val", {}) for one in query.get("targetList", ()))
+        yield from parameters_among(one.get("ResTarget", {}).get("val", {}) for one in query.get("targetList", ()))
 
 
 def _replaceable(node: Mapping[str, Any]) -> Iterator[int]:
@@ -55,12 +55,12 @@ def _replaceable(node: Mapping[str, Any]) -> Iterator[int]:
         yield from _of_result(node.get("subselect", {}))
     if "CaseExpr" in node:
         case = node["CaseExpr"]
-        yield from _parameters([case.get("defresult", {}), *(one["CaseWhen"]["result"] for one in case["args"])])
+        yield from parameters_among([case.get("defresult", {}), *(one["CaseWhen"]["result"] for one in case["args"])])
     if "CoalesceExpr" in node:
-        yield from _parameters(node["CoalesceExpr"]["args"][1:])
+        yield from parameters_among(node["CoalesceExpr"]["args"][1:])
 
 
-def _parameters(expressions: Any) -> Iterator[int]:
+def parameters_among(expressions: Any) -> Iterator[int]:
     """Yield the numbers of those expressions that are parameters, with or without a cast."""
     for one in expressions:
         bare = one["TypeCast"]["arg"] if "TypeCast" in one else one

@@ -21,7 +21,7 @@ from pgversus.statements.counters import (
     is_counters_header,
 )
 from pgversus.statements.document import DOCUMENT_HEAD, SCHEMA, statements_of_document
-from pgversus.statements.literals import logged_values
+from pgversus.statements.literals import logged_values, parameters_in
 from pgversus.statements.logs import (
     CSV_COLUMNS,
     SEVERITIES,
@@ -34,11 +34,12 @@ from pgversus.statements.logs import (
 )
 from pgversus.statements.parsing import parsed, separated
 
-_NAME = re.compile(r"^-- name: *(.+?) *$", re.MULTILINE)
-_VALUES = re.compile(r"^-- values: *(.*?) *$", re.MULTILINE)
+_NAME = re.compile(r"^-- name: *(.+?)[ \r]*$", re.MULTILINE)
+_VALUES = re.compile(r"^-- values: *(.*?)[ \r]*$", re.MULTILINE)
 _END = re.compile(r";\s*(?:--[^\n]*(?:\n\s*|\Z))*\Z")
 """The end of a statement, and comments after it, which belong to the next one."""
 _ELSEWHERE = "executed in another database of the server"
+_WITHOUT_DURATIONS = "no duration of an execution in English (see log_min_duration_statement, lc_messages)"
 _FIRST_LINES = 50
 """Number of lines at the beginning of a log in text form that must contain a message."""
 
@@ -98,12 +99,12 @@ def read_sql(where: str, text: str, name: str, collection: Collection) -> Source
     """
     report, of_variables = SourceReport(where=where, form="SQL"), typical_values(text)
     for title, statement in _named_statements(text, name):
-        values = []
+        query = _END.sub("", _VALUES.sub("", statement).strip()).rstrip("; \r\n")
+        needed, values = parameters_in(with_parameters(query)), []
         for line in _VALUES.findall(statement):
-            if (found := logged_values(line)) is None:
+            if (found := logged_values(line)) is None or len(found) < needed:
                 raise _bad_values(f"{where}, {title}", line)
             values.append(found)
-        query = _END.sub("", _VALUES.sub("", statement).strip()).rstrip("; \n")
         if query:
             executed = with_typical_values(query, of_variables, in_strings=is_of_pgbench(text))
             _add_statement(collection, title, query, values, executed)
@@ -179,11 +180,15 @@ def _is_csv_message(head: list[str]) -> bool:
 
 
 def _add_executions(entries: Iterable[LogEntry | None], collection: Collection, report: SourceReport) -> None:
+    number = 0
+
     def messages() -> Iterator[LogEntry]:
+        nonlocal number
         for entry in entries:
             if entry is None:
                 report.skipped["not a server message"] += 1
             else:
+                number += 1
                 yield entry
 
     by_database: dict[str, Collection] = defaultdict(Collection)
@@ -197,12 +202,17 @@ def _add_executions(entries: Iterable[LogEntry | None], collection: Collection, 
     if by_database:
         # As for counters: the application's database takes most of the time. Further logs are of the same application.
         if collection.database not in by_database:
-            collection.database = max(seconds, key=seconds.__getitem__)
+            # Counters know their database only by a number.
+            collection.database = max(
+                seconds, key=lambda one: (len(collection.fingerprints & by_database[one].fingerprints), seconds[one])
+            )
         by_database[collection.database].hand_over(collection)
         report.found += found[collection.database]
         report.prepared += prepared[collection.database]
         if others := found.total() - found[collection.database]:
             report.skipped[_ELSEWHERE] += others
+    elif number:
+        report.skipped[_WITHOUT_DURATIONS] = number
 
 
 def _counters(where: str, head: list[str], lines: Iterable[str], report: SourceReport) -> Iterator[Counted]:
@@ -221,7 +231,8 @@ def _add_counters(rows: Iterable[Counted], collection: Collection, report: Sourc
     all_rows = list(rows)
     seconds: dict[str, float] = defaultdict(float)
     for row in all_rows:
-        seconds[row.database] += row.seconds
+        if not row.skipped:
+            seconds[row.database] += row.seconds
     largest = max(seconds, key=seconds.__getitem__, default="")
     for row in all_rows:
         if reason := row.skipped or (_ELSEWHERE if row.database != largest else ""):
@@ -245,7 +256,7 @@ def _unknown_form(where: str, found: str) -> StudyError:
 
 def _bad_values(where: str, found: str) -> StudyError:
     return StudyError(
-        "the parameter values of a statement cannot be read",
+        "the parameter values of a statement are missing or cannot be read",
         slug="statements-bad-values",
         where=where,
         found=found,

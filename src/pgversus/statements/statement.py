@@ -111,8 +111,8 @@ class RecordedStatement:
         """Why it cannot be executed with the values of the application, in English; empty if it can."""
         match self.kind:
             case StatementKind.UNKNOWN:
-                return N_("not one statement that the parser knows")
+                return N_("not a single SQL statement that the parser recognizes")
             case StatementKind.UTILITY:
-                return N_("neither SELECT, INSERT, UPDATE, DELETE nor MERGE")
+                return N_("not a SELECT, INSERT, UPDATE, DELETE or MERGE")
             case StatementKind.READS | StatementKind.WRITES:
                 return "" if self.samples or not self.parameters else NO_VALUES

@@ -10,16 +10,16 @@ from typing import Any
 
 import pgparse
 
-from pgversus.statements.neutral_values import neutral_values
+from pgversus.statements.neutral_values import neutral_values, parameters_among
 from pgversus.statements.parsing import dicts_in
 from pgversus.statements.statement import Sample, ValueClass
-from pgversus.text.sql import quoted_name
+from pgversus.text.sql import NAME, quoted_name, unquoted_name
 
-_NAME = r"""(?:"(?:[^"]|"")+"|\w+)\.(?:"(?:[^"]|"")+"|\w+)"""
+_NAME = rf"{NAME}\.{NAME}"
 _CAST = r"::[\w ]+(?:\([\d,]+\))?"
 _COLUMN = rf"(?:(?<!\w)\((?P<cast>{_NAME})\){_CAST}|(?P<plain>{_NAME}))"
 _OPERATOR = r"(?P<operator><>|<=|>=|=|<|>|~~\*?)"
-_PARAMETER = r"(?P<any>ANY \()?(?P<open>\()?\$(?P<number>\d+)(?(open)\))"
+_PARAMETER = r"(?P<any>(?:ANY|ALL) \()?(?P<open>\()?\$(?P<number>\d+)(?(open)\))"
 _COMPARED = re.compile(rf"{_COLUMN} {_OPERATOR} {_PARAMETER}")
 _IN_LIST = re.compile(rf"{_COLUMN} (?:=|<>) (?:ANY|ALL) \(\(?ARRAY\[(?P<list>[^\]]*)\]")
 _IN_ARRAY = re.compile(r"(?<![\w$])\$(\d+)")
@@ -28,13 +28,14 @@ _TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 _ASSIGNED, _ANY = ":=", " ANY"
 _FROM, _TO = frozenset({">", ">="}), frozenset({"<", "<="})
 _CASE_SENSITIVE_LIKE = "~~"
+_SPECIAL_IN_LIKE = re.compile(r"[\\%_]")
 _LIKE = frozenset({_CASE_SENSITIVE_LIKE, "~~*"})
 _NUMBERS = frozenset({"smallint", "integer", "bigint", "numeric", "real", "double precision"})
 """Types whose values are ordered as numbers; as text, the values of most other types are in their order."""
 _PREFIX = 3
 """Number of characters of a value in a pattern for LIKE."""
-_LISTED = 3
-"""Number of values in a list."""
+_ARRAY_VALUES = 3
+"""Number of values in an array that is one parameter, as in `ANY ($1)`."""
 _LIMITS = {"limitCount": "10", "limitOffset": "0"}
 _LOW = {ValueClass.COMMON: (0.25, 0.5), ValueClass.RARE: (0.5, 0.98)}
 _HIGH = {ValueClass.COMMON: (0.75, 0.5), ValueClass.RARE: (0.51, 0.02)}
@@ -89,9 +90,9 @@ def uses_in_plan(plan: Mapping[str, Any]) -> list[ParameterUse]:
             if isinstance(text, str) and name.endswith(("Cond", "Filter")):
                 for column, operator, number, place in _comparisons(text):
                     alias, _, plain = column.rpartition(".")
-                    table = tables.get(_unquoted(alias))
+                    table = tables.get(unquoted_name(alias))
                     if table is not None:
-                        of = Column(table=table, name=_unquoted(plain))
+                        of = Column(table=table, name=unquoted_name(plain))
                         found.append(ParameterUse(number=number, column=of, operator=operator, place=place))
     return found
 
@@ -102,23 +103,19 @@ def assigned(text: str) -> list[ParameterUse]:
     relation = fields.get("relation", {})
     table = ".".join(quoted_name(relation[part]) for part in ("schemaname", "relname") if part in relation)
     return [
-        ParameterUse(
-            number=target["ResTarget"]["val"]["ParamRef"]["number"],
-            column=Column(table=table, name=target["ResTarget"]["name"]),
-            operator=_ASSIGNED,
-        )
+        ParameterUse(number=number, column=Column(table=table, name=target["ResTarget"]["name"]), operator=_ASSIGNED)
         for target in fields.get("targetList", ())
-        if "ParamRef" in target["ResTarget"].get("val", {})
+        for number in parameters_among([target["ResTarget"].get("val", {})])
     ]
 
 
 def limits(text: str) -> dict[int, str]:
     """Return values for the parameters of LIMIT and OFFSET, by number."""
     return {
-        node[name]["ParamRef"]["number"]: value
+        number: value
         for node in dicts_in(_tree(text))
         for name, value in _LIMITS.items()
-        if "ParamRef" in node.get(name, {})
+        for number in parameters_among([node.get(name, {})])
     }
 
 
@@ -137,7 +134,9 @@ def chosen_samples(
     for value_class in ValueClass:
         values: list[str] = []
         for number, type_name in enumerate(types, start=1):
-            value = fixed.get(number) or _value(number, type_name, uses, known, value_class) or neutral.get(number)
+            options = (fixed.get(number), _value(number, type_name, uses, known, value_class), neutral.get(number))
+            # An empty text is a value.
+            value = next((one for one in options if one is not None), None)
             if value is None:
                 return []
             values.append(value)
@@ -163,7 +162,7 @@ def _value(
             return _bound(use.operator, others, _ascending(values, type_name), value_class)
         likely = _values(values, value_class)
         if use.operator.endswith(_ANY):
-            return "{" + ",".join(map(_element, likely[:_LISTED])) + "}"
+            return "{" + ",".join(map(_element, likely[:_ARRAY_VALUES])) + "}"
         if use.operator in _LIKE:
             return _pattern(likely[0], use.operator, value_class)
         return likely[min(use.place, len(likely) - 1)]
@@ -173,7 +172,8 @@ def _value(
 def _pattern(value: str, operator: str, value_class: ValueClass) -> str:
     """Return a pattern that the value matches: by its beginning, as in a completion, or anywhere, as in a search."""
     is_prefix = operator == _CASE_SENSITIVE_LIKE and value_class is ValueClass.COMMON
-    return f"{value[:_PREFIX]}%" if is_prefix else f"%{value[:_PREFIX]}%"
+    beginning = _SPECIAL_IN_LIKE.sub(r"\\\g<0>", value[:_PREFIX])
+    return f"{beginning}%" if is_prefix else f"%{beginning}%"
 
 
 def _values(values: ColumnValues, value_class: ValueClass) -> Sequence[str]:
@@ -228,10 +228,6 @@ def _tree(text: str) -> Mapping[str, Any]:
     (statement,) = pgparse.parse(text)
     tree: Mapping[str, Any] = statement["stmt"]
     return tree
-
-
-def _unquoted(name: str) -> str:
-    return name[1:-1].replace('""', '"') if name.startswith('"') else name
 
 
 def _element(value: str) -> str:

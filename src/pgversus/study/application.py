@@ -2,7 +2,7 @@
 
 One more context plans all of them without executing them, so that planning time has a finding of its own. A check has
 two studies. Screening runs the same few blocks of every statement. Statements that differ there are measured again in
-the fresh blocks of the confirmation, under the usual rule, before they are reported.
+the fresh blocks of the confirmation, under the usual rule; those that are not confirmed are only likely.
 """
 
 import math
@@ -32,18 +32,19 @@ from pgversus.study.statement_scripts import (
 from pgversus.study.study import ApplicationStatement, Context, Study, StudyKind
 from pgversus.study.workload import PgbenchWorkload, PlannedStatement, QueryMode, Script, loads_of
 from pgversus.text.redaction import code_without_secrets
+from pgversus.text.sql import NAME, unquoted_name
 from pgversus.text.translation import N_
 
 _SCREENING_BLOCKS, _SCREENING_ROUNDS = 6, 2
-# One quad of windows for each start. Six starts are enough to estimate the noise of all statements together.
+"""One quad of windows for each start. Six starts are enough to estimate the noise of all statements together."""
 DEFAULT_COVERAGE = 0.99
 FACTOR = "statement"
 """The factor whose levels are the statements."""
 PLANNING = "planning of all statements"
 """Name of the context that only plans the statements."""
 _PLANNING_TEXT = "EXPLAIN of each statement"
-_TOO_SMALL = N_("smaller than the coverage requires")
-_TABLE = re.compile(r"\b(?:FROM|INTO|UPDATE|JOIN)\s+(?:ONLY\s+)?((?:\w+\.)?\w+)", re.IGNORECASE)
+_TOO_SMALL = N_("not needed to reach the coverage")
+_TABLE = re.compile(rf"\b(?:FROM|INTO|UPDATE|JOIN)\s+(?:ONLY\s+)?(?:({NAME})\.)?({NAME})", re.IGNORECASE)
 _INSERT = re.compile(r"\s*INSERT\b", re.IGNORECASE)
 
 
@@ -224,7 +225,7 @@ def _of_sample(context: Context, name: str, sample: Sample) -> Context:
 
 
 def _with_script(context: Context, name: str, script: Script, *, number: int) -> Context:
-    """Return a context with another script, which prepares nothing itself."""
+    """Return a context with another script, in the query mode of the application."""
     (load,) = loads_of([context.comparison.baseline.workload])
     if script_in(context).prepared is not None:
         load = replace(load, query_mode=QueryMode.PREPARED, variables=())
@@ -340,7 +341,8 @@ def _check_arms(arms: Sequence[Arm]) -> None:
             where=", ".join(external),
             found="an external server",
             expected="versions, builds or bin directories",
-            to_do="pg_dump -Fc -f app.dump DATABASE, then --restore app.dump with the version of that server",
+            to_do="dump the database (pg_dump -Fc -f app.dump DATABASE), then use --restore app.dump and name the "
+            "server by its version",
         )
     if any(arm.dataset.is_empty for arm in arms):
         raise StudyError(
@@ -349,7 +351,7 @@ def _check_arms(arms: Sequence[Arm]) -> None:
             where=arms[0].label,
             found="none of --restore, --setup, -i",
             expected="the data that the statements read",
-            to_do="pg_dump -Fc -f app.dump DATABASE, then --restore app.dump",
+            to_do="dump the database (pg_dump -Fc -f app.dump DATABASE), then use --restore app.dump",
         )
 
 
@@ -361,7 +363,7 @@ def _obstacles(statements: Sequence[RecordedStatement], coverage: float) -> list
     total_s, before = math.fsum(seconds), accumulate(seconds, initial=0.0)
     return [
         # Statements from files have no number of calls, so they cannot count as small.
-        obstacle or (_TOO_SMALL if one.calls and total_s and before_s >= coverage * total_s else "")
+        obstacle or (_TOO_SMALL if one.calls and coverage < 1 and before_s >= coverage * total_s > 0 else "")
         for one, obstacle, before_s in zip(statements, known, before, strict=False)
     ]
 
@@ -380,7 +382,7 @@ def _names(statements: Iterable[RecordedStatement]) -> list[str]:
 
 def _numbered(number: int, statement: RecordedStatement) -> str:
     table = _TABLE.search(statement.text)
-    return f"{number}-{table[1]}" if table else str(number)
+    return f"{number}-{'.'.join(unquoted_name(part) for part in table.groups() if part)}" if table else str(number)
 
 
 def _nothing_to_execute(obstacles: Sequence[str]) -> StudyError:

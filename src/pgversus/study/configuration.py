@@ -105,5 +105,6 @@ def _includes(where: str, found: str) -> StudyError:
         found=found,
         expected="all settings in one file",
         to_do="on the server: psql -XAt -c \"SELECT name || ' = ''' || replace(replace(current_setting(name), '\\\\', "
-        "'\\\\\\\\'), '''', '''''') || '''' FROM pg_settings WHERE source = 'configuration file'\" > postgresql.conf",
+        "'\\\\\\\\'), '''', '''''') || '''' FROM pg_settings WHERE source IN ('configuration file', 'command line')\" "
+        "> postgresql.conf",
     )

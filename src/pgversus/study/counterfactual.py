@@ -12,7 +12,7 @@ from pathlib import PurePath
 from pgversus.study.comparison import Comparison
 from pgversus.study.design import Design
 from pgversus.study.settings import Setting
-from pgversus.study.study import Context, Study
+from pgversus.study.study import Context, Study, StudyKind
 from pgversus.study.workload import Script, loads_of
 
 OLD_PLANS, BASELINE_AGAIN, CONTENDER_AGAIN = 0, 1, 2
@@ -95,6 +95,8 @@ def counterfactual_study(
         published=None,
         skipped=(),
         metrics=(),
+        # The arms are not consecutive versions.
+        kind=StudyKind.COMPARISON if study.kind is StudyKind.TIMELINE else study.kind,
     )
 
 

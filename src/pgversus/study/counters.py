@@ -116,7 +116,7 @@ _IO_DESCRIPTIONS = {
     "read_bytes": "bytes read by {}",
     "writes": "write operations by {}",
     "write_bytes": "bytes written by {}",
-    "extends": "file extensions by {}; PostgreSQL 18 and later",
+    "extends": "relation extend operations by {}; PostgreSQL 18 and later",
     "extend_bytes": "bytes added to files by {}",
     "hits": "pages found in a buffer by {}",
     "evictions": "pages evicted from a buffer by {}",
@@ -135,7 +135,7 @@ _PROCESSES = {
     "server_cpu_system_s": _of_load(N_("server system CPU time"), "system CPU time of the server's processes"),
     "server_read_calls": _of_load(
         N_("read calls of the server"),
-        "calls of read() and its relatives by the server's processes; reads by io_uring do not count",
+        "calls to read() and similar system calls by the server's processes; reads by io_uring do not count",
     ),
     "client_cpu_s": _of_load(N_("pgbench CPU time"), "user and system CPU time of the client (pgbench)"),
     "client_cpu_user_s": _of_load(N_("pgbench user CPU time"), "user CPU time of the client (pgbench)"),

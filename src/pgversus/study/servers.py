@@ -9,9 +9,7 @@ from pgversus.errors import StudyError
 from pgversus.study.build_options import HANDED_ON, NO_OPTIONS, WORDS, BuildOptions, parse_build_options
 
 OLDEST_MAJOR = 12
-# The oldest major with ready-made builds by a single compiler; older ones were never tested.
-
-
+"""The oldest major with ready-made builds from one compiler. Older ones lack settings and functions that are used."""
 NEWEST_TESTED_MAJOR = 18
 """The newest major version that the tests run; a newer server gets a caveat."""
 
@@ -160,7 +158,7 @@ def versions_of(text: str) -> list[str]:
             slug="study-no-range",
             where=text,
             found=f"from {first} to {last}",
-            expected="two versions in ascending order, both majors or both minors of the same major",
+            expected="two major versions, or two minor releases of one major version, in ascending order",
             to_do="write a range such as 14..18 or 17.0..17.8",
         )
     return [f"{family}{major}.{number}" if are_minors else f"{family}{number}" for number in numbers]
@@ -256,12 +254,12 @@ def _release(bare: str, text: str) -> tuple[Release, bool]:
     major, minor = int(match["major"]), match["minor"]
     if major < OLDEST_MAJOR:
         raise StudyError(
-            f"PostgreSQL {bare} is too old to download",
+            f"PostgreSQL {bare} is too old",
             slug="study-version-too-old",
             where=f"server {text}",
             found=bare,
             expected=f"{OLDEST_MAJOR} or newer",
-            to_do="specify the bin directory of your own build",
+            to_do="compare newer versions",
         )
     family = match["family"]
     release = Release(
@@ -286,7 +284,7 @@ def _family(name: str | None, text: str) -> BuildFamily | None:
             where=f"server {text}",
             found=name,
             expected=f"{', '.join(BuildFamily)} or {_FROM_SOURCE}",
-            to_do=f"omit it ({text.partition(':')[2]}) to let pgversus choose one family for all arms",
+            to_do=f"write {text.partition(':')[2]} without the prefix to let pgversus choose one family for all arms",
         ) from None
 
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 from itertools import count
 
 from pgversus.statements.literals import literal, parameters_in, with_literals
+from pgversus.statements.secrets import has_secrets
 from pgversus.statements.statement import NO_VALUES, RecordedStatement, Sample, StatementKind
 from pgversus.study.workload import ROLLED_BACK, PlannedStatement, PreparedStatement, QueryMode, Script
-from pgversus.text.redaction import code_without_secrets
 from pgversus.text.sql import quoted_parts, with_blank_comments
 
 SCRIPT = ".sql"
@@ -41,7 +41,7 @@ def script_of(statement: RecordedStatement, name: str, mode: QueryMode) -> Scrip
 def values_of(statement: RecordedStatement) -> tuple[str | None, ...]:
     """Return the values of the parameters with which `script_of` executes a statement, unless they may be secrets."""
     sample = statement.typical
-    return () if sample is None or _has_secrets(sample) else sample.values[: parameters_in(sample.text)]
+    return () if sample is None or has_secrets(sample) else sample.values[: parameters_in(sample.text)]
 
 
 def script_of_sample(sample: Sample, kind: StatementKind, name: str, mode: QueryMode = QueryMode.SIMPLE) -> Script:
@@ -49,7 +49,7 @@ def script_of_sample(sample: Sample, kind: StatementKind, name: str, mode: Query
 
     mode: the query mode of the application.
     """
-    if mode is QueryMode.PREPARED and parameters_in(sample.text) and not _has_secrets(sample):
+    if mode is QueryMode.PREPARED and parameters_in(sample.text) and not has_secrets(sample):
         return _preparing(sample, kind, name)
     sql = _bare(pgbench_text(with_literals(sample.text, sample.values)))
     return Script(name=f"{name}{SCRIPT}", text=_transaction(sql, kind))
@@ -67,12 +67,6 @@ def _preparing(sample: Sample, kind: StatementKind, name: str) -> Script:
     always = _transaction(f"EXECUTE {_PREPARED} ({values})", kind)
     text = f"\\if :{IS_NEW}\n{once}{_END_OF_ONCE}{always}"
     return Script(name=f"{name}{SCRIPT}", text=text, prepared=prepared)
-
-
-def _has_secrets(sample: Sample) -> bool:
-    """Return whether a value is a secret. It can be hidden only in SQL that shows that it is one."""
-    text = with_literals(sample.text, sample.values)
-    return code_without_secrets(text) != text
 
 
 def with_literals_instead(script: Script) -> Script:

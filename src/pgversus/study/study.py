@@ -7,6 +7,7 @@ own blocks and its own decision.
 from dataclasses import dataclass
 from enum import StrEnum
 
+from pgversus.statements.literals import LIST_MARK
 from pgversus.statements.statement import ValueClass
 from pgversus.study.build_options import USUAL_MANNER, BuildManner
 from pgversus.study.comparison import Comparison
@@ -102,6 +103,11 @@ class ApplicationStatement:
     rows_per_call: float | None = None
     """Mean number of rows that an execution returns or changes in the source; None if unknown."""
 
+    @property
+    def has_list_of_unknown_length(self) -> bool:
+        """Whether it is executed with a list whose length is not that of the application."""
+        return self.value_class is not None and LIST_MARK in self.text
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyMetadata:
@@ -160,7 +166,7 @@ class Study:
         return sum(len(context.comparison.contenders) for context in self.contexts)
 
     @property
-    def fact(self) -> StudyMetadata:
+    def metadata(self) -> StudyMetadata:
         """The metadata of the study, without its contexts."""
         return StudyMetadata(
             name=self.name,

@@ -307,6 +307,20 @@ def _requested(design: Design) -> str:
     return f"windows of {design.window_s:g} s"
 
 
+def check_first_loads(design: Design, arms: int, *, rate: float | None, clients: int) -> None:
+    """Raise StudyError when the first loads of a low rate alone take longer than the budget."""
+    least_s = arms * least_window_s(rate, clients)
+    if least_s > design.stopping_rule.budget_s:
+        raise StudyError(
+            "the rate is too low for the budget",
+            slug="study-hopeless-budget",
+            where=f"a budget of {design.budget_s:g} s",
+            found=f"{rate:g} transactions per second: {least_s:g} s for one load on each of {arms} arms",
+            expected=f"time for at least {FIRST_LOOK} blocks",
+            to_do=f"use a higher rate, or --budget {math.ceil(2 * FIRST_LOOK * least_s / 60)}m",
+        )
+
+
 def check_budget(design: Design, arms: int) -> None:
     """Raise StudyError when the budget is too short for the load of one block."""
     least_s = arms * design.measured_s_per_block
@@ -317,5 +331,5 @@ def check_budget(design: Design, arms: int) -> None:
             where=f"a budget of {design.budget_s:g} s",
             found=f"{arms} arms with {design.rounds} windows of {design.window_s:g} s each: {least_s:g} s of load",
             expected=f"time for at least {FIRST_LOOK} blocks, because the first check follows block {FIRST_LOOK}",
-            to_do=f"--budget {math.ceil(2 * FIRST_LOOK * least_s / 60)}m, or shorter or fewer windows",
+            to_do=f"use --budget {math.ceil(2 * FIRST_LOOK * least_s / 60)}m, or shorter or fewer windows",
         )

@@ -39,7 +39,7 @@ class QueryMode(StrEnum):
 
 
 _WEIGHT = re.compile(r"[0-9]{1,9}")
-_PAUSE = re.compile(r"^[^\S\n]*\\(?:sleep|shell|setshell)\b|\bpg_sleep", re.MULTILINE | re.IGNORECASE)
+_PAUSE = re.compile(r"(?:^|(?<=;))[^\S\n]*\\(?:sleep|shell|setshell)\b|\bpg_sleep", re.MULTILINE | re.IGNORECASE)
 # pgbench's meta-commands, and functions of the server.
 _BEGIN, _ROLLBACK = re.compile(r"BEGIN", re.IGNORECASE), re.compile(r"ROLLBACK", re.IGNORECASE)
 _ENDS = re.compile(r"COMMIT|END|ROLLBACK|ABORT|PREPARE", re.IGNORECASE)
@@ -48,7 +48,7 @@ _FEWEST_ROLLED_BACK = 3
 # BEGIN, a statement, ROLLBACK.
 VARIABLE_NAME = r"\w+"
 """A regular expression for variable names in pgbench and psql."""
-LEAST_RATE = 1e-5
+LEAST_RATE, MOST_RATE = 1e-5, 1e9
 """Transactions per second; the ten that a window needs then take 11 days."""
 LARGEST_INT = 2**31 - 1
 """pgbench's limit for counts, a C int."""

@@ -29,7 +29,7 @@ def test_statements_of_a_pgbench_script_have_parameters_and_typical_values() -> 
     read_sql("transfer.sql", TRANSFER, "transfer", collection)
     found = {one.name: one for one in collection.statements}
     assert {name: (" ".join(one.text.split()), one.obstacle) for name, one in found.items()} == {
-        "transfer 1": ("BEGIN", "neither SELECT, INSERT, UPDATE, DELETE nor MERGE"),
+        "transfer 1": ("BEGIN", "not a SELECT, INSERT, UPDATE, DELETE or MERGE"),
         "transfer 2": ("UPDATE accounts SET balance = balance - 1 WHERE id = $1 AND note <> 'to_:to, 12:30'", ""),
         "transfer 3": (
             "SELECT balance FROM accounts WHERE id = $1 AND created::date > $2 AND bounds[1:2] = $3",
@@ -37,7 +37,7 @@ def test_statements_of_a_pgbench_script_have_parameters_and_typical_values() -> 
         ),
         "transfer 4": ("INSERT INTO log VALUES ($1 + $2)", ""),
         "transfer 5": ("SELECT * FROM log WHERE text = 'to_5'", ""),
-        "transfer 6": ("END", "neither SELECT, INSERT, UPDATE, DELETE nor MERGE"),
+        "transfer 6": ("END", "not a SELECT, INSERT, UPDATE, DELETE or MERGE"),
     }
     executed = {name: [" ".join(sample.text.split()) for sample in one.samples] for name, one in found.items()}
     assert executed["transfer 2"] == [

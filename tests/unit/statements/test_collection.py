@@ -46,6 +46,14 @@ def test_the_text_is_that_of_the_row_with_the_most_time() -> None:
     assert only(collection).text == "SELECT * FROM t WHERE a IN ($1, $2, $3)"
 
 
+def test_a_list_of_unknown_length_and_its_executions_are_one_statement() -> None:
+    collection = Collection()
+    collection.add_counters("SELECT FROM t WHERE a IN ($1 /*, ... */)", calls=9, seconds=1.0, rows=9)
+    collection.add_execution(Sample(text="SELECT FROM t WHERE a IN (1, 2)", seconds=0.1), has_values=True)
+    (found,) = collection.statements
+    assert (found.parameters, found.samples[0].text) == (10, "SELECT FROM t WHERE a IN (1, 2)")
+
+
 def test_the_typical_execution_is_nearest_to_the_mean_of_the_counters() -> None:
     collection = Collection()
     for seconds in (0.1, 0.5, 2.0):
@@ -73,8 +81,8 @@ def test_a_fast_a_median_and_a_slow_one_of_many_executions_are_kept() -> None:
     [
         ("SELECT * FROM t WHERE a = $1", "no values for its parameters"),
         ("SELECT * FROM t", ""),
-        ("COMMIT", "neither SELECT, INSERT, UPDATE, DELETE nor MERGE"),
-        ("SELECT 1; DROP TABLE t", "not one statement that the parser knows"),
+        ("COMMIT", "not a SELECT, INSERT, UPDATE, DELETE or MERGE"),
+        ("SELECT 1; DROP TABLE t", "not a single SQL statement that the parser recognizes"),
     ],
 )
 def test_counters_alone_show_whether_a_statement_can_be_executed(text: str, obstacle: str) -> None:

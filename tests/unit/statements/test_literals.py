@@ -1,6 +1,8 @@
+import re
+
 import pytest
 
-from pgversus.statements.literals import literal, logged_values, parameters_in, with_casts, with_literals
+from pgversus.statements.literals import literal, logged_values, parameters_in, with_casts, with_lists, with_literals
 
 
 @pytest.mark.parametrize(
@@ -75,3 +77,26 @@ def test_literals_take_the_places_of_parameters() -> None:
 )
 def test_parameters_after_the_name_of_a_type_are_cast(text: str, cast: str) -> None:
     assert with_casts(text) == cast
+
+
+@pytest.mark.parametrize(
+    ("text", "listed"),
+    [
+        (
+            "a IN ($1 /*, ... */) AND b = $2",
+            f"a IN ($1, {', '.join(f'${n}' for n in range(3, 12))} /*, ... */) AND b = $2",
+        ),
+        ("a = ANY (ARRAY[$1 /*, ... */])", f"a = ANY (ARRAY[{', '.join(f'${n}' for n in range(1, 11))} /*, ... */])"),
+        ("a IN ($1, $2 /*, ... */)", "a IN ($1, $2 /*, ... */)"),
+        ("'($1 /*, ... */)' = $1", "'($1 /*, ... */)' = $1"),
+        ("$1 /*, ... */", "$1 /*, ... */"),
+    ],
+)
+def test_lists_of_unknown_length_have_ten_parameters(text: str, listed: str) -> None:
+    assert with_lists(text) == listed
+    assert with_lists(listed) == listed
+
+
+def test_two_lists_have_different_parameters() -> None:
+    text = with_lists("a IN ($1 /*, ... */) AND b IN ($2 /*, ... */)")
+    assert sorted(map(int, re.findall(r"\$(\d+)", text))) == list(range(1, 21))

@@ -305,3 +305,92 @@ def test_values_in_an_unknown_form_are_an_error() -> None:
     with pytest.raises(StudyError) as caught:
         read_sql("queries.sql", "-- values: 5\nSELECT $1", "queries", Collection())
     assert caught.value.slug == "statements-bad-values"
+
+
+def test_too_few_values_are_an_error() -> None:
+    with pytest.raises(StudyError) as caught:
+        read_sql("q.sql", "-- values: $1 = '5'\nSELECT FROM t WHERE a = $1 AND b = $2;", "q", Collection())
+    assert caught.value.slug == "statements-bad-values"
+
+
+def test_line_ends_of_windows_are_not_a_part_of_names_and_values() -> None:
+    collection = Collection()
+    read_sql("q.sql", "-- name: lookup\r\n-- values: $1 = '5'\r\nSELECT $1;\r\n", "q", collection)
+    (found,) = collection.statements
+    assert (found.name, found.text, found.samples[0].values) == ("lookup", "SELECT $1", ("5",))
+
+
+def test_rows_that_do_not_count_do_not_decide_the_database() -> None:
+    header = ["query", "calls", "total_exec_time", "rows", "dbid"]
+    rows = [
+        ["<insufficient privilege>", "1", "99", "1", "7"],
+        ["SELECT a", "1", "5", "1", "8"],
+        ["SELECT b", "0", "0", "0", "8"],
+    ]
+    statements, report = read(csv_text([header, *rows]))
+    assert [one.text for one in statements] == ["SELECT a"]
+    assert set(report.skipped) == {"no permission to read the text", "planned, but never executed"}
+
+
+def test_a_log_without_durations_in_english_says_so() -> None:
+    statements, report = read(stderr_text("Dauer: 1.000 ms  Anweisung: SELECT 1"))
+    assert statements == []
+    assert any("lc_messages" in reason for reason in report.skipped)
+
+
+def test_the_database_of_a_log_is_the_one_of_the_counters() -> None:
+    collection = Collection()
+    collection.add_counters("SELECT FROM orders WHERE id = $1", calls=9, seconds=9.0, rows=9)
+    logged = [("shop", "SELECT FROM orders WHERE id = 5", 1.0), ("reports", "SELECT FROM facts", 9000.0)]
+    rows = [csvlog_row(f"duration: {ms} ms  statement: {text}") for _, text, ms in logged]
+    for row, (database, _, _) in zip(rows, logged, strict=True):
+        row[2] = database
+    read_source("log", iter(csv_text(rows).splitlines(keepends=True)), collection)
+    assert [one.text for one in collection.statements] == ["SELECT FROM orders WHERE id = $1"]
+
+
+def test_a_statement_whose_rest_is_missing_is_not_used() -> None:
+    cut = stderr_text("duration: 1.000 ms  statement: TABLE accounts") + "WHERE id = 5\n"
+    statements, report = read(cut + stderr_text("duration: 2.000 ms  statement: SELECT 1"))
+    assert [one.text for one in statements] == ["SELECT 1"]
+    # The line, and the message before it.
+    assert report.skipped.total() == 2
+
+
+def syslog(process: int, place: str, text: str) -> str:
+    return f"Nov 27 23:00:00 host postgres[{process}]: [{place}] {text}\n"
+
+
+def test_lines_of_syslog_are_joined_by_process_and_number() -> None:
+    first = "2026-11-27 23:00:00 UTC [{}] LOG:  duration: {} ms  execute <unnamed>: TABLE {}"
+    text = (
+        syslog(11, "5-1", first.format(11, "1.000", "a"))
+        + syslog(12, "8-1", first.format(12, "2.000", "b"))
+        + syslog(11, "5-2", "#011WHERE id")
+        + syslog(12, "8-2", "2026-11-27 23:00:00 UTC [12] DETAIL:  Parameters: $1 = 'x'")
+        + syslog(11, "5-3", " = 'LOG:  duration: 99999 ms  statement: TABLE c'")
+    )
+    statements, report = read(text)
+    assert {one.text for one in statements} == {
+        "TABLE a\nWHERE id = 'LOG:  duration: 99999 ms  statement: TABLE c'",
+        "TABLE b",
+    }
+    assert report.skipped.total() == 0
+
+
+def test_a_statement_of_which_syslog_has_lost_a_line_is_not_used() -> None:
+    first = "2026-11-27 23:00:00 UTC [11] LOG:  duration: 1.000 ms  statement: TABLE a"
+    statements, report = read(syslog(11, "5-1", first) + syslog(11, "5-3", "#011WHERE id = 5"))
+    assert statements == []
+    assert report.skipped["not a server message"] == 1
+
+
+@pytest.mark.parametrize("severity", ["ERROR", "FATAL"])
+def test_the_next_duration_is_not_that_of_a_statement_that_failed(severity: str) -> None:
+    rows = [
+        csvlog_row("statement: SELECT 1 / 0"),
+        csvlog_row("division by zero", severity=severity),
+        csvlog_row("duration: 0.100 ms"),
+    ]
+    statements, _ = read(csv_text(rows))
+    assert statements == []

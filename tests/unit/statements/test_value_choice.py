@@ -204,3 +204,21 @@ def test_a_chosen_sample_has_the_text_of_its_statement() -> None:
     text = "SELECT * FROM t WHERE c = $1 LIMIT $2"
     common, _rare = chosen_samples(text, ["integer", "bigint"], [use(1, "=")], KNOWN)
     assert common == Sample(text=text, values=("7", "10"), value_class=ValueClass.COMMON)
+
+
+def test_an_empty_text_is_a_value() -> None:
+    known = {CUSTOMER: ColumnValues(most_common=("", "x"), histogram=())}
+    common, rare = chosen_samples("SELECT $1", ["text"], [use(1, "=")], known)
+    assert (common.values, rare.values) == (("",), ("x",))
+
+
+def test_special_characters_of_a_pattern_are_escaped() -> None:
+    known = {CUSTOMER: ColumnValues(most_common=("a_%\\b",), histogram=())}
+    sample, *_ = chosen_samples("SELECT $1", ["text"], [use(1, "~~")], known)
+    assert sample.values == ("a\\_\\%%",)
+
+
+def test_parameters_with_casts_have_values() -> None:
+    assert limits("SELECT FROM t LIMIT $1::int OFFSET CAST($2 AS int)") == {1: "10", 2: "0"}
+    assert [one.number for one in assigned("UPDATE t SET a = $1::text")] == [1]
+    assert uses_in_plan(scan("(o.customer_id <> ALL ($1))"))[0].operator == "<> ANY"

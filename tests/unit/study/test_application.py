@@ -319,3 +319,20 @@ def test_statements_that_cannot_be_executed_do_not_count_towards_the_coverage() 
     # With the time of COMMIT, the first SELECT would be enough.
     _, known = contexts_of(found, load, arms, factors=factors, design=Design(), coverage=0.4)
     assert [one.context for one in known] == [None, 1, 2, None, 3]
+
+
+def test_a_complete_coverage_includes_statements_without_time() -> None:
+    load, collection = PgbenchWorkload(scripts=()), Collection()
+    arms, factors = arms_of(load, "16.12", "17.8")
+    collection.add_counters("SELECT 1", calls=10, seconds=1.0, rows=None)
+    collection.add_counters("SELECT a FROM t", calls=10, seconds=0.0, rows=None)
+    _, known = contexts_of(collection.statements, load, arms, factors=factors, design=Design(), coverage=1.0)
+    assert [one.context for one in known] == [1, 2, 3]
+
+
+def test_a_statement_has_the_name_of_its_first_table() -> None:
+    load = PgbenchWorkload(scripts=())
+    arms, factors = arms_of(load, "16.12", "17.8")
+    found = statements('SELECT FROM "public"."users"', "UPDATE ONLY app.Orders SET a = 1", "SELECT 1")
+    _, known = contexts_of(found, load, arms, factors=factors, design=Design())
+    assert [one.name for one in known][:3] == ["1-public.users", "2-app.orders", "3"]

@@ -15,7 +15,7 @@ from pgversus.study.counterfactual import (
 )
 from pgversus.study.design import Design
 from pgversus.study.settings import Setting
-from pgversus.study.study import Context, Study
+from pgversus.study.study import Context, Study, StudyKind
 from pgversus.study.workload import PgbenchWorkload, Script
 from tests.builders import comparison
 
@@ -48,6 +48,12 @@ def test_the_contender_with_old_plans_is_compared_with_both_arms() -> None:
     assert context.levels == (("load", "c4"),)
     assert context.comparison.factors == ("server", "enable_hashjoin", "jit")
     assert (found.verdicts, found.published) == (2, None)
+
+
+def test_the_arms_are_not_consecutive_versions() -> None:
+    timeline = replace(study(), kind=StudyKind.TIMELINE)
+    of = counterfactual_study(timeline, timeline.contexts[0], FITTED, 2, RESTORATION, blocks=8, rounds=2)
+    assert of.kind is StudyKind.COMPARISON
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pgversus.errors import StudyError
 from pgversus.study.design import FIRST_LOOK, Design, WindowKind
 from pgversus.study.metrics import Metric, transactions_for_quantile
-from pgversus.study.windows import FirstLoad, check_budget, check_windows, fit_windows
+from pgversus.study.windows import FirstLoad, check_budget, check_first_loads, check_windows, fit_windows
 
 LATENCIES = st.floats(1e-5, 600)
 ROOMY = Design(budget_s=24 * 3600.0)
@@ -246,3 +246,11 @@ def test_the_load_of_several_hosts_has_four_windows_of_four_seconds() -> None:
     short = replace(ROOMY, window_s=0.05, window_kind=WindowKind.SLICE, window_is_given=True)
     with pytest.raises(StudyError, match="clocks of several hosts"):
         check_windows(short, rate=None, is_cold=False, is_joint=True)
+
+
+def test_a_rate_that_is_too_low_for_the_budget_is_refused_before_the_first_load() -> None:
+    with pytest.raises(StudyError) as caught:
+        check_first_loads(Design(budget_s=900.0), 2, rate=0.001, clients=1)
+    assert caught.value.slug == "study-hopeless-budget"
+    check_first_loads(Design(budget_s=900.0), 2, rate=1.0, clients=1)
+    check_first_loads(Design(budget_s=900.0), 2, rate=None, clients=1)

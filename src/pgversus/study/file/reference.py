@@ -130,9 +130,9 @@ This study gives one verdict: 64 MB compared with 4 MB. The following applies to
 - A comparison has at most {MOST_CONTENDERS} contenders. A study has at most {MOST_TREATMENTS:,} treatments
   (combinations of the levels of all factors).
 - pgversus does not try to correct mistakes. It reports all mistakes of a file at once, with line numbers.
-- A study that runs programs, connects to servers, builds source that it chooses, names a bin directory, or reads files
-  outside its folder requires your consent: `--trust`, or the answer yes when prompted. `--dry-run` lists everything
-  that needs consent.
+- A study that runs programs, restores a dump, connects to servers, builds source that it chooses, names a bin
+  directory, or accesses files outside its folder requires your consent: `--trust`, or the answer yes when prompted.
+  `--dry-run` lists everything that needs consent.
 
 Editors that support JSON schemas can use `docs/study-file.schema.json` for completion and checks.
 

@@ -25,7 +25,7 @@ from pgversus.study.file.key_types import (
     VariableValue,
     key,
 )
-from pgversus.study.workload import LARGEST_INT, LEAST_RATE, QueryMode
+from pgversus.study.workload import LARGEST_INT, LEAST_RATE, MOST_RATE, QueryMode
 
 _LARGEST_WEIGHT = 999_999_999
 
@@ -215,7 +215,7 @@ class LoadTable(Table):
     protocol: Annotated[QueryMode, Field(strict=False)] | None = key(
         "query mode (`-M`)", default='`"simple"`', example="prepared"
     )
-    rate: Annotated[float, Field(ge=LEAST_RATE, allow_inf_nan=False)] | None = key(
+    rate: Annotated[float, Field(ge=LEAST_RATE, le=MOST_RATE, allow_inf_nan=False)] | None = key(
         "transactions per second over all clients, started on a schedule (`-R`); latency then decides the verdict",
         default="none: as fast as possible",
         example=100,
@@ -230,7 +230,7 @@ class LoadTable(Table):
 class ApplicationTable(Table):
     """The statements of an application, each of which is a comparison: the study is an upgrade check.
 
-    It replaces `[workload]`. `server` is the only factor; the first one is the version in use. The data is that of
+    It replaces `[workload]`. `server` is the only factor; its first level is the version in use. The data is that of
     `[dataset]`, and `protocol` of `[load]` is that of the application.
     """
 
@@ -361,7 +361,7 @@ class Sections(Table):
     )
     build_system: Annotated[BuildSystem, Field(strict=False)] | None = key(
         "the build system for servers from source: `configure` or `meson` (`--build-system`)",
-        default="`configure`, if the source has it",
+        default='`"configure"`, if the source has it',
         example="meson",
     )
     settings: dict[str, Value] | None = key(
@@ -389,7 +389,7 @@ class Sections(Table):
         "the measurement design", default="as for `pgversus compare`", example={"margin": "3%"}
     )
     exclude: list[dict[str, Value]] | None = key(
-        "combinations to exclude: those with all levels of at least one of these tables",
+        "combinations to exclude: a combination is excluded if it has all the levels of any one of these tables",
         default="none",
         example=[{"server": "18.0", "load": "c24"}],
     )
