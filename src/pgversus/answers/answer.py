@@ -50,7 +50,8 @@ _SEVERITIES = {
             "client-bound",
             "rate-not-reached",
             "cache-not-cold",
-            "setting-never-acted",
+            "no-autovacuum-ran",
+            "no-checkpoint-ran",
             "drift",
             "memory-pressure",
         }

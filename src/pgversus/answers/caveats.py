@@ -67,7 +67,7 @@ def caveats(
 
     cpus: processors available to the host. failure: why the last run could not continue this context.
     plans: as captured; None if they were not. shows_percentiles: whether the answer has percentiles of latencies.
-    results: of all contenders; empty if no fleet has measured.
+    results: of all contenders; those that only one host has measured yield nothing.
     """
     facts, differences, blocks = preparation.arms, preparation.differences, samples.blocks
     measured = [measured_of(arm, blocks, one.block_bytes) for arm, one in zip(comparison.arms, facts, strict=True)]
@@ -81,6 +81,7 @@ def caveats(
         *_unequal_databases(comparison, differences),
         *_unequal_settings(comparison, differences),
         *_unequal_indexes(comparison, differences),
+        *_unequal_tables(comparison, differences),
         *_not_restarted(comparison, facts, writes=preparation.writes),
         *_few_processors(comparison),
         *_late_writes(preparation, blocks, measured),
@@ -176,6 +177,10 @@ def _unequal_indexes(comparison: Comparison, differences: Sequence[Difference]) 
     for arm in comparison.contenders:
         if parts := _parts(differences, "index", arm.index):
             yield between("unequal-indexes", comparison, arm, indexes=[name for name, _, _ in parts])
+
+
+def _unequal_tables(comparison: Comparison, differences: Sequence[Difference]) -> Iterator[Caveat]:
+    for arm in comparison.contenders:
         if parts := _parts(differences, "table", arm.index):
             yield between("unequal-tables", comparison, arm, tables=[name for name, _, _ in parts])
 

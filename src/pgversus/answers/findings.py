@@ -8,29 +8,31 @@ from pgversus.answers.answer import Answer, AttributionResult
 from pgversus.answers.plans import ComparedPlans
 from pgversus.stats.confidence import Interval, Verdict
 from pgversus.study.study import ApplicationStatement
+from pgversus.text.translation import N_
 
 
 class Finding(StrEnum):
     """Effect of an upgrade on a statement, the most important first."""
 
-    OTHER_ROWS = "different rows"
-    FAILS = "fails"
-    SLOWER = "slower"
+    OTHER_ROWS = N_("different rows")
+    FAILS = N_("fails")
+    SLOWER = N_("slower")
     """Confirmed in fresh blocks, like FASTER."""
-    LIKELY_SLOWER = "likely slower"
+    LIKELY_SLOWER = N_("likely slower")
     """Found by the screening and not confirmed, like LIKELY_FASTER."""
-    CHANGED_PLAN = "changed plan"
+    CHANGED_PLAN = N_("changed plan")
     """A different plan; no difference in speed was found."""
-    NOT_MEASURED = "not measured"
-    NO_DIFFERENCE = "no difference found"
+    NOT_MEASURED = N_("not measured")
+    NO_DIFFERENCE = N_("no difference found")
     """The interval shows how large a difference may be."""
-    EQUIVALENT = "equivalent"
+    EQUIVALENT = N_("equivalent")
     """Confirmed in fresh blocks: the difference is smaller than the margin."""
-    LIKELY_FASTER = "likely faster"
-    FASTER = "faster"
+    LIKELY_FASTER = N_("likely faster")
+    FASTER = N_("faster")
 
 
 NEEDS_ATTENTION = (Finding.OTHER_ROWS, Finding.FAILS, Finding.SLOWER, Finding.LIKELY_SLOWER)
+CLAIMS = (Finding.SLOWER, Finding.LIKELY_SLOWER, Finding.FASTER, Finding.LIKELY_FASTER)
 OPEN = (Finding.LIKELY_SLOWER, Finding.LIKELY_FASTER, Finding.NOT_MEASURED)
 
 
@@ -77,7 +79,7 @@ class StatementFinding:
     not_restored: tuple[str, ...] | None = ()
     """Parts of the tables in its plans, such as indexes, that a server rejected; None if its plans are unknown."""
     finds_nothing: bool = False
-    """Whether it returns no rows on the source, although its executions in the application return some."""
+    """Whether it finds no rows on the source, although it does in the application or, if that is unknown, writes."""
 
     def is_confirmed_slower(self, target: str) -> bool:
         """Return whether its confirmation found it slower on the target with this label, whatever else was found."""
@@ -114,7 +116,7 @@ class UpgradeAnswer:
     """The most important first, then by share."""
     load: LoadChange | None
     """None without times in the sources, or without a measured statement."""
-    planned: Mapping[str, ComparedPlans] = field(default_factory=dict)
+    generic_plans: Mapping[str, ComparedPlans] = field(default_factory=dict)
     """Generic plans of statements that were not executed because their values are unknown, by name."""
 
     @property

@@ -12,14 +12,14 @@ scheduled start.
 import itertools
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from pgversus.answers.answer import Caveat, about, between
 from pgversus.records.trials import Block, Trial
-from pgversus.stats.counters import FOREIGN, STEAL, CounterTable, counter_table, foreign_cpu_s
+from pgversus.stats.counters import FOREIGN, STEAL, CounterTable, Numbers, counter_table, foreign_cpu_s
 from pgversus.stats.effects import Samples, paired_logs
 from pgversus.study.comparison import BASELINE, Arm, CacheState, Comparison
 from pgversus.study.counters import DISTURBED_WINDOWS, MAINTENANCE, PAGE_BYTES
@@ -50,10 +50,12 @@ def measured_of(arm: Arm, blocks: Sequence[Block], block_bytes: int | None = Non
 _MEMORY = 0.01
 """Share of the windows. Both working sets must fit into memory, in which case nothing ever waits for memory."""
 _DISK = 0.10
-_QUIET_BYTES_PER_S = 1e6
-"""A transfer that takes any disk 1 % of the time: servers that move less cannot cause waits for 10 % of the time."""
+_QUIET_PAGES_PER_S = 10.0
+"""Requests of 10 ms each, as on a hard disk: servers with fewer cannot cause waits for 10 % of the time."""
+_QUIET_WAL_BYTES_PER_S = 1000.0
+"""WAL of a few transactions, each of which may wait for the disk."""
 _MOVED_PAGES = ("buffers_read", "checkpoint_buffers_written", "background_buffers_written")
-_MOVED_BYTES = ("wal_bytes", "temp_bytes", "server_io_write_bytes", "server_io_extend_bytes")
+_MOVED_BYTES = ("temp_bytes", "server_io_write_bytes", "server_io_extend_bytes")
 
 
 def pressure_caveats(measured: Sequence[ArmMeasurement]) -> Iterator[Caveat]:
@@ -76,11 +78,12 @@ def _leaves_disk_alone(one: ArmMeasurement) -> bool:
 
     Requested pages may have been in the page cache; in doubt no caveat is better than blaming other programs.
     """
-    pages = sum(one.counters.column(name) for name in _MOVED_PAGES)
-    others = np.nansum([one.counters.column(name) for name in _MOVED_BYTES], axis=0)
-    limits = np.array([_QUIET_BYTES_PER_S * trial.seconds for trial in one.trials])
+    column = one.counters.column
+    pages = np.sum([*map(column, _MOVED_PAGES), *(column(name) / one.block_bytes for name in _MOVED_BYTES)], axis=0)
+    seconds = np.array([trial.seconds for trial in one.trials])
     # NaN, for values that are not reported, compares as false.
-    return bool((one.block_bytes * pages + others < limits).all())
+    is_quiet = (pages < _QUIET_PAGES_PER_S * seconds) & (column("wal_bytes") < _QUIET_WAL_BYTES_PER_S * seconds)
+    return bool(is_quiet.all())
 
 
 _MOST_MISSING = 0.05
@@ -149,8 +152,8 @@ def load_caveats(
             yield from _not_steady(comparison, one.arm, one.trials)
             yield from _few_transactions(comparison, one.arm, one.trials)
     yield from pressure_caveats(measured)
-    yield from _one_sided("checkpoint-on-one-side", comparison, measured, _CHECKPOINTS)
-    yield from _one_sided("autovacuum-on-one-side", comparison, measured, MAINTENANCE)
+    yield from _one_sided("checkpoint-on-one-side", comparison, measured, _checkpoints)
+    yield from _one_sided("autovacuum-on-one-side", comparison, measured, _maintenance)
     yield from _never_acted(comparison, measured)
     yield from _drift(comparison, samples)
     if shows_percentiles and not comparison.workload.runs_once:
@@ -230,13 +233,16 @@ def _few_transactions(comparison: Comparison, arm: Arm, trials: Sequence[Trial])
 
 
 def _one_sided(
-    slug: str, comparison: Comparison, measured: Sequence[ArmMeasurement], names: Sequence[str]
+    slug: str,
+    comparison: Comparison,
+    measured: Sequence[ArmMeasurement],
+    number_on: Callable[[ArmMeasurement], float | None],
 ) -> Iterator[Caveat]:
     """Yield a caveat for contenders on which something happened that did not happen on the baseline, or vice versa.
 
     Whether by chance or because the arms differ, it affects one side only.
     """
-    sums = [_sum(one, names) for one in measured]
+    sums = list(map(number_on, measured))
     counts = [number for number in sums if number is not None]
     if len(counts) < len(sums):
         return
@@ -248,19 +254,36 @@ def _one_sided(
 def _never_acted(comparison: Comparison, measured: Sequence[ArmMeasurement]) -> Iterator[Caveat]:
     """Yield a caveat for compared settings of background work that did not happen on any arm while it was measured."""
     names = sorted(name.lower() for name in comparison.factors)
-    for of_event, events in ((_OF_CHECKPOINTS, _CHECKPOINTS), (_OF_AUTOVACUUM, MAINTENANCE)):
-        compared = [name for name in names if of_event.match(name)]
+    for of_event, number_on, caveat in (
+        (_OF_CHECKPOINTS, _checkpoints, Caveat(slug="no-checkpoint-ran", values={"names": names})),
+        (_OF_AUTOVACUUM, _maintenance, Caveat(slug="no-autovacuum-ran", values={"names": names})),
+    ):
         # Other factors may act.
-        is_all = bool(compared) and len(compared) == len(names)
-        if is_all and all(one.trials and _sum(one, events) == 0 for one in measured):
-            yield Caveat(slug="setting-never-acted", values={"names": compared})
+        is_all = bool(names) and all(map(of_event.match, names))
+        if is_all and all(one.trials and number_on(one) == 0 for one in measured):
+            yield caveat
 
 
-def _sum(one: ArmMeasurement, names: Sequence[str]) -> float | None:
-    """Return the sum over all trials, 0 without trials; None if a trial does not report it."""
-    totals = [one.counters.total(name) for name in names] if one.trials else [0.0]
-    known = [total for total in totals if total is not None]
-    return math.fsum(known) if len(known) == len(totals) else None
+def _maintenance(one: ArmMeasurement) -> float | None:
+    """Return the number of autovacuum and autoanalyze runs, 0 without trials; None if a trial does not report it."""
+    return _sum([one.counters.column(name) for name in MAINTENANCE]) if one.trials else 0.0
+
+
+def _checkpoints(one: ArmMeasurement) -> float | None:
+    """Return the number of checkpoints in trials in which the checkpointer worked; None if a trial does not report it.
+
+    Those that are due by time count as well if they are skipped because nothing was written.
+    """
+    if not one.trials:
+        return 0.0
+    column = one.counters.column
+    has_worked = (column("checkpoint_buffers_written") > 0) | (column("checkpoint_write_s") > 0)
+    return _sum([np.where(has_worked, column(name), 0.0 * column(name)) for name in _CHECKPOINTS])
+
+
+def _sum(columns: Sequence[Numbers]) -> float | None:
+    total = float(np.sum(columns))
+    return None if math.isnan(total) else total
 
 
 def _drift(comparison: Comparison, samples: Samples) -> Iterator[Caveat]:

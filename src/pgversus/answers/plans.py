@@ -149,7 +149,7 @@ def also_changed(compared: Sequence[ComparedPlans]) -> tuple[str, ...] | None:
 def compared(arms: Sequence[Arm], plans: CapturedPlans, block_bytes: Sequence[int | None] | None = None) -> PlansAnswer:
     """Return the plan changes of each statement.
 
-    arms: the baseline first. block_bytes: the size of the blocks of each arm, None if unknown; None if the same.
+    arms: the baseline first. block_bytes: block size of each arm, None for an unknown one; None if all are equal.
     """
     sizes = block_bytes or [None] * len(arms)
     captured, labels = plans.arms, [arm.label for arm in arms]

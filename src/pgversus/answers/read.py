@@ -5,9 +5,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from pgversus.answers.answer import Answer, AttributionResult, StudyAnswer, Unanswered
 from pgversus.answers.caveats import caveats
@@ -39,6 +39,9 @@ class _ClientFacts:
     origin: str
 
 
+_ContextAndArm = Annotated[str, Field(pattern=r"^[0-9]+-[0-9]+$")]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Facts:
     """The facts that a report needs besides the trials."""
@@ -48,7 +51,7 @@ class _Facts:
     ended: StopReason = StopReason.INTERRUPTED
     budget_s: float | None = None
     not_prepared: dict[int, str] = field(default_factory=dict)
-    not_attributed: dict[str, str] = field(default_factory=dict)
+    not_attributed: dict[_ContextAndArm, str] = field(default_factory=dict)
     asked: Invocation = field(default_factory=Invocation)
     builds: dict[str, dict[str, Any]] = field(default_factory=dict)
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pgversus.answers.answer import Answer
 from pgversus.answers.plans import ComparedPlans
 from pgversus.plans.difference import PlanDifference, difference
-from pgversus.plans.levels import PlanLevel
 from pgversus.records.plans import StatementName
 
 
@@ -21,7 +20,7 @@ class PlanStep:
     @property
     def has_changed(self) -> bool:
         """Whether the plan is different, or is executed differently."""
-        return self.difference.level not in (PlanLevel.WORK, PlanLevel.IDENTICAL)
+        return not self.difference.is_executed_alike
 
 
 def plan_steps(answer: Answer) -> list[list[PlanStep]]:

@@ -9,6 +9,7 @@ from functools import lru_cache
 from pgversus.answers.answer import OTHER_ORDER, OTHER_ROWS, Answer, StudyAnswer, Unanswered
 from pgversus.answers.findings import Finding, LoadChange, LogRatio, SideEffect, StatementFinding, UpgradeAnswer
 from pgversus.answers.plans import ComparedPlans, also_changed, changed_plans
+from pgversus.plans.plan import Plan
 from pgversus.records.trials import NOTHING_FINISHED
 from pgversus.stats.confidence import UNBOUNDED, Verdict
 from pgversus.stats.moderation import ModeratedEstimate, moderated, selected
@@ -26,6 +27,8 @@ _WITHOUT_RATIO = frozenset({Finding.FAILS, Finding.NOT_MEASURED})
 _WITHOUT_DIFFERENCE = frozenset({Finding.NO_DIFFERENCE, Finding.EQUIVALENT})
 _WRITING = ("Insert", "Update", "Delete", "Merge")
 """Operators of statements that write: without RETURNING, they return no rows."""
+_SOURCES = ("Outer", "Member")
+"""Relationships of the nodes that find the rows to write."""
 _WIDEST = 5.0
 """Half width of a log ratio from which an interval says nothing about the load: a factor of 150 to each side."""
 
@@ -81,13 +84,13 @@ def upgrade_answers(answer: StudyAnswer) -> tuple[UpgradeAnswer, ...]:
                 target=target.label,
                 findings=tuple(findings),
                 load=_load_change(findings),
-                planned=_planned(answer, target.label),
+                generic_plans=_generic_plans(answer, target.label),
             )
         )
     return tuple(found)
 
 
-def _planned(answer: StudyAnswer, target: str) -> dict[str, ComparedPlans]:
+def _generic_plans(answer: StudyAnswer, target: str) -> dict[str, ComparedPlans]:
     """Return the generic plans that were captured with the planning of all statements, by name of the statement."""
     number = next((one.context for one in answer.study.statements if one.is_planning), None)
     plans = next((one.plans() for one in answer.answers if one.context.number == number), None)
@@ -172,26 +175,40 @@ def _measured(
 def _not_restored(answer: Answer, target: int) -> tuple[str, ...] | None:
     """Return the rejected parts of the tables in the plans of a statement, on the source or on a target.
 
-    None if there are any, and the plans are unknown.
+    None if it is unknown whether there are any: the plans, or the tables of other rejected parts, are not known.
     """
-    problems = [one for arm in (BASELINE, target) for one in answer.arms[arm].not_restored if one.table]
+    problems = [one for arm in (BASELINE, target) for one in answer.arms[arm].not_restored if one.table != ""]
     if not problems:
         return ()
     plans = answer.plans()
     if plans is None:
         return None
     executed = (plan for one in plans.compared if one.is_executed for plan in one.plans)
-    tables = {node.relation for plan in executed for node in plan.nodes}
-    return tuple(dict.fromkeys(one.item for one in problems if one.table in tables))
+    tables = {node.relation for plan in executed for node in plan.nodes} - {None}
+    found = tuple(dict.fromkeys(one.item for one in problems if one.table in tables))
+    return found or (None if any(one.table is None for one in problems) else ())
 
 
 def _finds_nothing(statement: ApplicationStatement, answer: Answer) -> bool:
-    """Return whether a query returns no rows on the source, although it returns at least one in the application."""
-    if not statement.rows_per_call or statement.rows_per_call < 1:
-        return False
+    """Return whether a query returns no rows on the source, although it returns at least one in the application.
+
+    The same for the rows that a statement writes: without counters, each is expected to write one.
+    """
     plans = answer.plans()
-    roots = [] if plans is None else [one.plans[BASELINE].root for one in plans.compared]
-    return bool(roots) and all(root.op not in _WRITING and root.measured.rows == 0 for root in roots)
+    if plans is None or not plans.compared:
+        return False
+    executed = [one.plans[BASELINE] for one in plans.compared]
+    expected = statement.rows_per_call
+    if expected is None and any(plan.root.op in _WRITING for plan in executed):
+        expected = 1.0
+    return expected is not None and expected >= 1 and all(map(_has_no_rows, executed))
+
+
+def _has_no_rows(plan: Plan) -> bool:
+    """Return whether a statement returns no rows or, if it writes, finds none to write."""
+    below = (plan.nodes[place] for place in plan.root.children)
+    sources = [one for one in below if one.role in _SOURCES] if plan.root.op in _WRITING else [plan.root]
+    return bool(sources) and all(one.measured.rows == 0 for one in sources)
 
 
 def _finding(screened: _Screened, confirmed: Answer | None) -> Finding:

@@ -14,9 +14,9 @@ from pgversus.text.translation import N_, _, ngettext
 from pgversus.text.units import duration, percent
 
 _TOO_NOISY = 3
-# Multiple of the budget above which a quieter host is suggested instead of more time.
+"""Multiple of the budget above which a quieter host is suggested instead of more time."""
 _RESERVE = 1.2
-# The noise seen so far is itself uncertain.
+"""A factor for the needed time, because the noise seen so far is itself uncertain."""
 
 NOTHING_TO_DO = N_("No further measurement is needed.")
 """Untranslated."""
@@ -206,7 +206,8 @@ def _smaller_precision(group: Sequence[Judged]) -> str:
     precision = group[0][0].comparison.design.precision
     assert precision is not None  # noqa: S101 - the condition of this obstacle
     return _(
-        "The precision of ±{precision} was reached without a verdict. Specify a smaller value to get a verdict.",
+        "The precision of ±{precision} was reached without a verdict. Specify a smaller precision, or a larger "
+        "margin, to get a verdict.",
         precision=percent(precision),
     )
 

@@ -67,7 +67,7 @@ SENTENCES = {
     "rows-not-comparable": N_("the rows of {contender} and {baseline} cannot be compared: {uncertain}"),
     "plans-not-sampled": N_("the plans of {arm} could not be sampled under load: {failure}"),
     "other-plans-under-load": N_(
-        "{others} of {plans} plans of {arm} that were sampled under load differ from the captured plans"
+        "plans of {arm} sampled under load that differ from the captured plans: {others} of {plans}"
     ),
     "few-processors": N_("the servers could use only {servers} of {cpus} processors (--pin)"),
     "not-resumed": N_("the last run could not resume from the earlier blocks: {failure}"),
@@ -86,7 +86,8 @@ SENTENCES = {
     ),
     NOT_RESTORED: N_("{arm} rejected parts of the dump: {problems}"),
     "settings-not-restored": N_(
-        "{arm} was loaded without some of the settings in the dump, which it lacks, rejects or has itself: {problems}"
+        "{arm} was loaded without some of the settings in the dump, because it does not have them, rejects them, or "
+        "sets them itself: {problems}"
     ),
     "other-locale": N_(
         "the dumped database has the locale {locale}, which is not used here: {arm} compares and sorts text as in C"
@@ -109,7 +110,7 @@ SENTENCES = {
         "until then"
     ),
     "failed-trials": N_(
-        "{failed} of {blocks} trials of {arm} failed and were discarded; the first failed during {phase}: {failure}"
+        "failed trials of {arm} that were dropped: {failed} of {blocks}; the first failed during {phase}: {failure}"
     ),
     "short-writing-windows": N_(
         "in windows of {window_s}, a load that writes shows only part of a large difference between {baseline} and "
@@ -118,7 +119,7 @@ SENTENCES = {
     "latency-without-failed": N_(
         "{share} of the transactions of {arm} failed, perhaps the slowest ones; their latencies are not included"
     ),
-    "failed-transactions": N_("{failed} transactions of {arm} ended in a serialization failure or a deadlock"),
+    "failed-transactions": N_("transactions of {arm} that ended in a serialization failure or a deadlock: {failed}"),
     "unclocked-transactions": N_(
         "pgbench did not record the end time of {share} of the transactions of {arm} because their replies had already "
         "arrived, so their latencies are too low"
@@ -133,8 +134,8 @@ SENTENCES = {
     ),
     "host-disturbed": N_("while {arm} was measured, user-mode code of other programs used {share} of the CPU time"),
     "disturbed-windows": N_(
-        "{number} windows of {arm} were used although the host stalled or other programs disturbed them, because the "
-        "limit on repetitions was reached"
+        "windows of {arm} that other programs or stalls of the host disturbed: {number} (used because the limit on "
+        "repetitions was reached)"
     ),
     "host-stolen": N_("the hypervisor gave {share} of the CPU time to other guests during the windows of {arm}"),
     "throttled": N_("a CPU limit throttled all processes during {share} of the windows of {arm}"),
@@ -144,11 +145,11 @@ SENTENCES = {
     ),
     "disk-disturbed": N_(
         "processes waited for the disk during {share} of the windows of {arm}, although the servers of this comparison "
-        "read and wrote hardly any data: another program used the disk"
+        "read and wrote hardly any data: something else used the disk"
     ),
     "cache-not-cold": N_(
-        "up to {share} of the data of {arm} was still in the operating system's page cache, or the amount could not be "
-        "determined; shared buffers were empty"
+        "up to {share} of the data of {arm} was still in the operating system's page cache (100 % if that could not "
+        "be determined); shared buffers were empty"
     ),
     "few-transactions": N_(
         "{arm} ran only {each} transactions per window, fewer than {few} per client: use longer windows"
@@ -157,21 +158,26 @@ SENTENCES = {
         "checkpoints during measurement: {baseline_count} on {baseline}, {contender_count} on {contender}"
     ),
     "autovacuum-on-one-side": N_(
-        "autovacuum runs during measurement: {baseline_count} on {baseline}, {contender_count} on {contender}"
+        "autovacuum and autoanalyze runs during measurement: {baseline_count} on {baseline}, {contender_count} on "
+        "{contender}"
     ),
-    "setting-never-acted": N_(
-        "{names} had no effect: no arm had a checkpoint or an autovacuum run while it was measured. Use windows "
-        "that are longer than their interval (--window)"
+    "no-checkpoint-ran": N_(
+        "{names} may have had no effect: no checkpoint occurred on any arm during the measurement (use windows longer "
+        "than checkpoint_timeout)"
+    ),
+    "no-autovacuum-ran": N_(
+        "{names} may have had no effect: autovacuum did not run on any arm during the measurement (use windows longer "
+        "than autovacuum_naptime)"
     ),
     "drift": N_(
         "the ratios of {arm} are correlated from block to block ({correlation}), so the interval is too narrow: "
         "conditions changed during the measurement"
     ),
     "few-for-percentile": N_(
-        "{percentiles} not available for every arm: a block had only {fewest} transactions, and {percentile} "
-        "needs {needed}"
+        "{percentiles} not available for every arm: too few transactions in a block ({fewest}; {percentile} needs "
+        "{needed})"
     ),
-    "interrupted": N_("the verdicts are preliminary"),
+    "interrupted": N_("the measurement was interrupted, so the verdicts are not final"),
 }
 """Untranslated, by slug; not-steady has two."""
 _STEADY = {

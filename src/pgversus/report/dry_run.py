@@ -52,7 +52,7 @@ def dry_run_text(found: DryRun, *, access: HostAccess | None = None, with_plans:
         *access.lines,
         *([] if access.is_none else ["to allow all of this, add --trust, or answer yes when asked"]),
         f"disk: about {size(needs.disk_bytes)}{_and_setup(needs)}{_at_once(needs)}, {size(found.free_bytes)} free",
-        f"loading: {count(needs.snapshots, 'snapshot')}, about {duration(needs.preparation_s)} including trial runs",
+        f"loading: {count(needs.snapshots, 'snapshot')}, about {duration(needs.preparation_s)} with the first runs",
         f"blocks: {_blocks(needs, _what_is_known(study))}",
         *(_afterwards(study, needs) if with_plans else []),
         f"results: {found.results}"
@@ -130,7 +130,7 @@ def _afterwards(study: Study, needs: Needs) -> list[str]:
         follow_ups = f"confirmation of differences, at most {most}, and the effect of their plans, at most {most}"
         return [f"afterwards: {follow_ups} (skip the latter with --no-plans)"]
     most = "three times as long" if needs.most_s is None else f"{duration(needs.most_s)} more"
-    return [f"afterwards: attribution of differences to plans, at most {most} (skip with --no-plans)"]
+    return [f"afterwards: the effect of changed plans, at most {most} (skip with --no-plans)"]
 
 
 def _left_out(study: Study) -> list[str]:

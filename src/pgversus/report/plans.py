@@ -32,14 +32,14 @@ def statement_text(name: StatementName) -> str:
 _UNCERTAIN = {
     UncertaintyKind.VOLATILE: N_("{name} is volatile: rows may differ by chance"),
     UncertaintyKind.CLOCK: N_("{name} depends on the time of execution"),
-    UncertaintyKind.SERVER: N_("{name} belongs to the server, not to its data"),
+    UncertaintyKind.SERVER: N_("the result of {name} depends on the server, not on its data"),
     UncertaintyKind.SAMPLE: N_("TABLESAMPLE returns a sample of the rows"),
     UncertaintyKind.LIMIT: N_("{name} without ORDER BY may return any of the rows"),
-    UncertaintyKind.LIMIT_WITH_TIES: N_("{name} with an ORDER BY that may leave ties"),
+    UncertaintyKind.LIMIT_WITH_TIES: N_("{name} may return any of the rows that tie in the ORDER BY"),
     UncertaintyKind.INNER_LIMIT: N_("a LIMIT in a subquery or view may choose different rows"),
-    UncertaintyKind.DISTINCT_ON: N_("DISTINCT ON with an order that may leave ties"),
+    UncertaintyKind.DISTINCT_ON: N_("DISTINCT ON may return any of the rows that tie in the ORDER BY"),
     UncertaintyKind.WINDOW_TIES: N_("{name} depends on the order of rows that may be ties"),
-    UncertaintyKind.AGGREGATE_ORDER: N_("{name} without ORDER BY keeps any order of its input"),
+    UncertaintyKind.AGGREGATE_ORDER: N_("the result of {name} without ORDER BY depends on the order of its input rows"),
     UncertaintyKind.FLOAT: N_("{name} of floating-point numbers depends on their order"),
     UncertaintyKind.EARLIER: N_("an earlier statement writes values that may differ by chance"),
 }
@@ -289,7 +289,7 @@ _WHY = {
     OverrideReason.CHANGED_DEFAULT: N_("the default of {old}"),
     OverrideReason.OTHER_VALUE: N_("the value on {old}"),
     OverrideReason.SWITCH: N_("a planner setting available on both"),
-    OverrideReason.MEMORY: N_("the same memory limit on both, but they spilled differently"),
+    OverrideReason.MEMORY: N_("both have the same memory limit, but the plans spilled differently"),
 }
 _PLANNED = {
     None: N_("with {settings} ({why}), {new} uses the plan of {old}"),
@@ -309,11 +309,10 @@ _RUN = {
 
 def override_text(one: ComparedPlans) -> str:
     """Return a sentence on settings that restore a plan; empty if no plan has changed, or no search was made."""
-    level = one.difference.level
-    if not one.is_searched or level in (PlanLevel.WORK, PlanLevel.IDENTICAL):
+    if not one.is_searched or one.difference.is_executed_alike:
         return ""
     old, new = one.labels
-    is_run = level is PlanLevel.BEHAVIOUR
+    is_run = one.difference.level is PlanLevel.BEHAVIOUR
     if one.undone_by is None:
         if is_run:
             return _("no setting was found that makes {new} execute the plan as {old} does", old=old, new=new)
@@ -363,7 +362,7 @@ def times(one: ComparedPlans) -> str:
     EXPLAIN's timing slows down nodes unequally, so speed is measured without it.
     """
     time = one.difference.time
-    if time is None or time.changed.error_s is None or one.difference.level in (PlanLevel.WORK, PlanLevel.IDENTICAL):
+    if time is None or time.changed.error_s is None or one.difference.is_executed_alike:
         return ""
     parts = {
         N_("{time} in changed nodes"): time.changed,

@@ -185,7 +185,7 @@ _ENDED = {
     StopReason.INTERRUPTED: N_("Interrupted after {effort}"),
     StopReason.BUDGET: N_("The budget was used up after {effort}"),
     StopReason.BLOCKS: N_("The block limit was reached after {effort}"),
-    StopReason.FAILED: N_("Stopped by failing trials after {effort}"),
+    StopReason.FAILED: N_("Stopped after {effort} because trials failed"),
     StopReason.DECIDED: N_("Stopped after {effort}"),
     StopReason.PRECISE: N_("Stopped after {effort}"),
 }

@@ -47,7 +47,7 @@ def size_advice(judged: Sequence[Judged]) -> str:
     precision, needed, answer = min(found, key=lambda one: (one[0], -one[1]))
     if answer.is_from_file:
         return _(
-            'To measure the size, set precision = "{precision}" in [design] and run it with --new.',
+            'To measure the size, set precision = "{precision}" in [design] and run again with --new.',
             precision=f"{precision:g}%",
         )
     design, seconds = answer.comparison.design, needed * seconds_of_a_block(answer)

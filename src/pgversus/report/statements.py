@@ -7,6 +7,7 @@ from typing import Any
 
 from pgversus.report.inventory import aligned
 from pgversus.statements.document import SCHEMA
+from pgversus.statements.secrets import has_secrets, text_without_secrets
 from pgversus.statements.sources import SourceReport
 from pgversus.statements.statement import RecordedStatement
 from pgversus.text.redaction import code_without_secrets, visible
@@ -52,8 +53,8 @@ def statements_document(statements: Sequence[RecordedStatement], reports: Sequen
         "statements": [
             {
                 **asdict(one),
-                "text": code_without_secrets(one.text),
-                "samples": [{**asdict(sample), "text": code_without_secrets(sample.text)} for sample in one.samples],
+                "text": text_without_secrets(one.text),
+                "samples": [asdict(sample) for sample in one.samples if not has_secrets(sample)],
                 "share": one.seconds / total_s if total_s else None,
                 "obstacle": one.obstacle,
             }

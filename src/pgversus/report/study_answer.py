@@ -13,7 +13,8 @@ from pgversus.report.overview import WORST_FIRST, RankedVerdict, worst_first
 from pgversus.report.sentences import answer_sentences, contender_sentence, shortened
 from pgversus.report.size import size_advice
 from pgversus.report.timeline import timeline_table
-from pgversus.report.upgrade import finding_tables, upgrade_sentences
+from pgversus.report.upgrade_sentences import upgrade_sentences
+from pgversus.report.upgrade_tables import finding_tables
 from pgversus.report.values import uses_factors
 from pgversus.report.verdicts import verdict_word
 from pgversus.stats.confidence import Verdict

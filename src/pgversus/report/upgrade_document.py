@@ -23,7 +23,7 @@ def upgrade_document(answer: StudyAnswer) -> list[dict[str, Any]]:
             "load": None if one.load is None else asdict(one.load),
             "statements": [_document(found) for found in one.findings],
             "left_out": [
-                _left_out_document(left, one.planned.get(left.name))
+                _left_out_document(left, one.generic_plans.get(left.name))
                 for left in answer.study.statements
                 if left.context is None
             ],
@@ -44,6 +44,7 @@ def _document(found: StatementFinding) -> dict[str, Any]:
         "failure": found.failure or None,
         "not_restored": None if found.not_restored is None else list(found.not_restored),
         "finds_nothing": found.finds_nothing,
+        "has_list_of_unknown_length": found.statement.has_list_of_unknown_length,
     }
 
 

@@ -5,23 +5,30 @@ from dataclasses import dataclass
 
 from pgversus.answers.answer import Answer, AttributionResult, StudyAnswer
 from pgversus.answers.plans import ComparedPlans, changed_plans, restoration_of
+from pgversus.plans.changes import ChangeKind
 from pgversus.plans.levels import PlanLevel
-from pgversus.plans.sentences import headline, sentences
+from pgversus.plans.sentences import headline, sentence, sentences
 from pgversus.records.plans import RemainingDifference
 from pgversus.report.plans import override_text, statement_text, statistics_note, times
 from pgversus.report.sentences import metric_text, not_begun, percent_of_confidence
-from pgversus.report.values import sure_counters, uses_factors
+from pgversus.report.values import QuantityRow, sure_counters, uses_factors
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.attribution import Attribution, BoundedValue
 from pgversus.stats.confidence import DIFFERENT, Verdict
 from pgversus.study.design import StopReason
 from pgversus.study.metrics import Metric
+from pgversus.text.redaction import visible
 from pgversus.text.translation import N_, _, listed, ngettext, together, translate_stored
 from pgversus.text.units import duration, latency, percent, ratio_texts
 
 _MOST_SENTENCES = 12
 """Per statement; `pgversus plans` shows all."""
 _MOST_COUNTERS = 4
+_MOST_AMOUNTS = 3
+_AMOUNTS = (
+    *(ChangeKind.LOOPS, ChangeKind.ROWS, ChangeKind.ROWS_REMOVED, ChangeKind.TEMP_BLOCKS),
+    *(ChangeKind.COUNT, ChangeKind.BLOCKS, ChangeKind.BYTES),
+)
 _REST = {
     Verdict.EQUIVALENT: N_("other changes make no difference that matters"),
     Verdict.UNDECIDED: N_("the effect of other changes is undecided"),
@@ -33,7 +40,7 @@ _REST = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedPlan:
-    """A statement whose plan has changed or executes differently."""
+    """A statement whose plan has changed, executes differently or, if it is the same, does another amount of work."""
 
     compared: ComparedPlans
     statement: str
@@ -66,16 +73,18 @@ def why_of(answer: Answer) -> list[Explanation]:
     for result in answer.analysis.results:
         label = arms[result.contender].label
         if compared := plans.of(label):
-            changed = [one for one in compared if one.difference.level not in (PlanLevel.WORK, PlanLevel.IDENTICAL)]
+            changed = [one for one in compared if not one.difference.is_executed_alike]
+            worked = [one for one in compared if one.difference.level is PlanLevel.WORK and _amounts(one)]
+            shown = changed or (worked if result.verdict in DIFFERENT else [])
             found.append(
                 Explanation(
                     context=answer.context.label,
                     contender=label,
                     verdict=result.verdict,
                     brief=list(_brief(answer, result, changed)),
-                    claim=_claim(answer, result, changed),
+                    claim=_claim(answer, result, changed, worked),
                     notes=[statistics_note(one) for one in plans.unlike if one.labels[1] == label],
-                    changed=[_changed(one) for one in changed],
+                    changed=[_changed(one) for one in shown],
                 )
             )
     return found
@@ -125,13 +134,16 @@ def _check(attributed: AttributionResult) -> str:
 
 def _phrases(changed: Sequence[ComparedPlans]) -> "_Phrases":
     # All plans may be the same and only execute differently.
-    return _GOES if all(one.difference.is_same_plan for one in changed) else _IS
+    return _OTHER_EXECUTION if all(one.difference.is_same_plan for one in changed) else _OTHER_PLANS
 
 
-def _claim(answer: Answer, result: ContenderResult, changed: Sequence[ComparedPlans]) -> str:
+def _claim(
+    answer: Answer, result: ContenderResult, changed: Sequence[ComparedPlans], worked: Sequence[ComparedPlans]
+) -> str:
+    """Return the explanation. worked: plans that are the same, but do different amounts of work."""
     labels = _labels(answer, result)
     if not changed:
-        return _same_plans(answer, result, labels)
+        return _same_plans(answer, result, labels, worked)
     attributed = answer.attributed.get(result.contender)
     if attributed is not None and attributed.found is not None:
         restored = {**labels, "restoration": attributed.restoration}
@@ -198,7 +210,9 @@ def _not_measured(
             **labels,
         )
     if restoration_of(changed, workload) is None:
-        return _("The effect of the plans was not measured: pgversus did not search for settings that restore them.")
+        return _(
+            "The effect of the plans was not measured: pgversus did not search for settings that restore the old plans."
+        )
     return _("The effect of the plans was not measured: the run ended before this step or skipped it.")
 
 
@@ -233,14 +247,14 @@ class _Phrases:
     """If the plans are not the only cause."""
 
 
-_IS = _Phrases(
+_OTHER_PLANS = _Phrases(
     differ=N_("The plans of {contender} differ from those of {baseline}."),
     unmeasured=N_("The plans of {contender} differ from those of {baseline}; their effect was not measured."),
     restored=N_("With {restoration}, {contender} uses the plans of {baseline}"),
     cause=N_("The plans of {contender} are the cause."),
     mostly=N_("The plans of {contender} are the main cause."),
 )
-_GOES = _Phrases(
+_OTHER_EXECUTION = _Phrases(
     differ=N_("{contender} uses the same plans as {baseline}, but executes them differently."),
     unmeasured=N_(
         "{contender} uses the same plans as {baseline}, but executes them differently; the effect was not measured."
@@ -249,7 +263,7 @@ _GOES = _Phrases(
     cause=N_("The cause is how {contender} executes its plans."),
     mostly=N_("The main cause is how {contender} executes its plans."),
 )
-_MOSTLY, _ALL_BUT_ALL = 0.5, 0.9
+_MAIN_CAUSE_FROM, _CAUSE_FROM = 0.5, 0.9
 """Lower bounds of the plans' share from which plans are called the main cause, and the cause."""
 
 
@@ -275,10 +289,15 @@ def _measured(
 def _cause(verdict: Verdict, found: Attribution, changed: Sequence[ComparedPlans], labels: Mapping[str, str]) -> str:
     """Return a sentence if the plans are the cause of a difference, or the main one; empty if that is not certain."""
     # A verdict without a difference has no cause.
-    if verdict not in DIFFERENT or not _confirms(verdict, found) or found.share is None or found.share.low < _MOSTLY:
+    if (
+        verdict not in DIFFERENT
+        or not _confirms(verdict, found)
+        or found.share is None
+        or found.share.low < _MAIN_CAUSE_FROM
+    ):
         return ""
     words = _phrases(changed)
-    return _(words.cause if found.share.low >= _ALL_BUT_ALL else words.mostly, **labels)
+    return _(words.cause if found.share.low >= _CAUSE_FROM else words.mostly, **labels)
 
 
 def _confirms(verdict: Verdict, found: Attribution) -> bool:
@@ -341,8 +360,8 @@ def _share_of_time(found: Attribution) -> str:
     if share == percent(found.share.value):
         return ""
     return _(
-        "In units of time, plans account for {share}. This share depends on the order of the two steps (plans come "
-        "second); the share on the log scale does not.",
+        "Of the time difference, plans account for {share}. This share depends on the order in which the two effects "
+        "are applied (here plans last); the share on the log scale does not.",
         share=share,
     )
 
@@ -357,21 +376,47 @@ def _seconds(metric: Metric, found: Attribution) -> str:
     return together(seconds, _share_of_time(found))
 
 
-def _same_plans(answer: Answer, result: ContenderResult, labels: Mapping[str, str]) -> str:
+def _same_plans(
+    answer: Answer, result: ContenderResult, labels: Mapping[str, str], worked: Sequence[ComparedPlans]
+) -> str:
     if _uses_others_under_load(answer, result):
         return _(_CAPTURED_ONLY, **labels)
     if result.verdict not in DIFFERENT:
         return _(_SAME_PLANS, **labels)
-    rows = sure_counters(answer, result, _MOST_COUNTERS)
-    if not rows:
-        return _(
-            "{contender} uses the same plans as {baseline}, and no counter of the servers differs significantly.",
+    if worked:
+        first = worked[0]
+        plans = _(
+            "{contender} uses the same plans as {baseline}, but they do different amounts of work ({statement}: "
+            "{changes}).",
+            statement=visible(statement_text(first.statement)),
+            changes=visible("; ".join(_amounts(first)[:_MOST_AMOUNTS])),
             **labels,
         )
+    else:
+        plans = _(
+            "{contender} uses the same plans as {baseline}; the captured plans do not explain the difference.", **labels
+        )
+    rows = sure_counters(answer, result, _MOST_COUNTERS)
+    if not rows:
+        return together(plans, _("No compared counter differs significantly."))
+    counters = listed(_counter(row, labels) for row in rows)
+    return together(plans, _("Counters that differ significantly: {counters}.", counters=counters))
+
+
+def _amounts(one: ComparedPlans) -> list[str]:
+    """Return sentences about the work that a plan did; estimates and memory are none."""
+    return [sentence(change) for change in one.difference.changes if change.kind in _AMOUNTS]
+
+
+def _counter(row: QuantityRow, labels: Mapping[str, str]) -> str:
+    """Return how a counter differs; by its values if one side is zero, so that there is no ratio."""
+    if row.change:
+        return f"{row.label} {row.change} {row.interval}".strip()
     return _(
-        "{contender} uses the same plans as {baseline}; the captured plans do not explain the difference. Counters "
-        "that differ significantly: {counters}.",
-        counters=listed(f"{row.label} {row.change} {row.interval}".strip() for row in rows),
+        "{counter} ({value} on {baseline}, {value_there} on {contender})",
+        counter=row.label,
+        value=row.baseline,
+        value_there=row.contender,
         **labels,
     )
 

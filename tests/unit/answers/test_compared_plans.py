@@ -129,7 +129,7 @@ def test_a_rewrite_with_different_rows_is_refused(rewritten: Captured, found: st
 def test_different_statements_are_not_compared() -> None:
     with pytest.raises(WorkloadError) as caught:
         check_same_statements(LABELS[:2], [captured(scan("t")), captured(scan("t"), scan("t"))])
-    assert (caught.value.slug, caught.value.found) == ("workload-other-statements", "1 and 2 statements")
+    assert (caught.value.slug, caught.value.found) == ("workload-other-statements", "1 statement and 2 statements")
 
 
 OLD, NEW = scan("t"), scan("t", "Index Scan", Index_Name="i")

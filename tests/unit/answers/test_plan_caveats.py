@@ -44,7 +44,7 @@ def test_uncertain_rows_are_reported_with_their_reasons() -> None:
     (caveat,) = plan_caveats(comparison(), plans_of(ONE, uncertain), "")
     assert caveat_text(caveat) == (
         "the rows of 17.8 and 16.12 cannot be compared: q.sql, statement 1: SELECT 1 (f is volatile: rows may "
-        "differ by chance, f with an ORDER BY that may leave ties)"
+        "differ by chance, f may return any of the rows that tie in the ORDER BY)"
     )
 
 

@@ -9,11 +9,13 @@ from tests.builders import comparison, rate_block
 
 READS_ONLY = {
     "buffers_hit": 1e6,
-    "buffers_read": 10.0,
+    "buffers_read": 5.0,
     "checkpoint_buffers_written": 0.0,
     "background_buffers_written": 0.0,
     "wal_bytes": 500.0,
     "temp_bytes": 0.0,
+    "server_io_write_bytes": 0.0,
+    "server_io_extend_bytes": 0.0,
     # Four clients on two processors: one always waits.
     "pressure_cpu_s": 0.97,
     "pressure_io_s": 0.01,
@@ -48,7 +50,16 @@ def test_waiting_beyond_its_limit_is_a_caveat_of_its_arm(
 
 
 @pytest.mark.parametrize(
-    "own", [{"buffers_read": 1000.0}, {"wal_bytes": 2e6}, {"temp_bytes": 2e6}, {"checkpoint_buffers_written": 500.0}]
+    "own",
+    [
+        {"buffers_read": 50.0},
+        # Each transaction that writes may wait for the disk.
+        {"wal_bytes": 50_000.0},
+        {"temp_bytes": 2e6},
+        {"checkpoint_buffers_written": 500.0},
+        # Unknown before 16.
+        {"server_io_write_bytes": float("nan")},
+    ],
 )
 def test_disk_waits_raise_no_caveat_if_either_server_uses_the_disk(own: dict[str, float]) -> None:
     assert found({"pressure_io_s": 0.5, **own}) == []
@@ -56,9 +67,9 @@ def test_disk_waits_raise_no_caveat_if_either_server_uses_the_disk(own: dict[str
 
 
 def test_the_use_of_the_disk_is_judged_by_the_block_size_of_each_server() -> None:
-    own = {"pressure_io_s": 0.5, "buffers_read": 100.0}
-    assert found(own, block_bytes=8192) == [("disk-disturbed", 1)] == found(own)
-    assert found(own, block_bytes=32768) == []
+    own = {"pressure_io_s": 0.5, "temp_bytes": 100_000.0}
+    assert found(own, block_bytes=8192) == found(own) == []
+    assert found(own, block_bytes=32768) == [("disk-disturbed", 1)]
 
 
 def test_waiting_for_a_processor_raises_no_caveat() -> None:

@@ -31,7 +31,7 @@ def one_block(folder: Path, contexts: int = 1, block_bytes: tuple[str, str] = ("
     design = requested.contexts[0].comparison.design
     arms = tuple(replace(arm, compiled_in={"block_size": size}) for size in block_bytes)
     found = Preparation(design=design, arms=arms, differences=(), writes=False, connect_allowance_s=0)
-    results = Results.begin(folder, requested.fact, requested.contexts, {**HOST_AND_CLIENT, "budget_s": 60.0})
+    results = Results.begin(folder, requested.metadata, requested.contexts, {**HOST_AND_CLIENT, "budget_s": 60.0})
     results.add_preparation(1, found, None)
     block = latency_block(1, [1000] * 50, [900] * 50)
     trials = {arm: trial._replace(counters={"buffers_hit": 500.0}) for arm, trial in block.trials.items()}
@@ -108,7 +108,7 @@ def test_damaged_facts_are_reported_without_a_traceback(tmp_path: Path, name: st
 
 def test_missing_facts_are_reported(tmp_path: Path) -> None:
     requested = Study(name="s", title="t", question="q", contexts=(), seed=7, budget_s=60.0)
-    Results.begin(tmp_path, requested.fact, ()).close()
+    Results.begin(tmp_path, requested.metadata, ()).close()
     with pytest.raises(StoreError):
         read_answer(tmp_path)
 
@@ -120,3 +120,12 @@ def test_one_context_that_could_not_be_resumed_sets_the_exit_code(tmp_path: Path
     results.add_fact("ended", "decided")
     results.close()
     assert exit_code(read_answer(tmp_path), ()) is ExitCode.FAILED_TRIALS
+
+
+def test_a_reason_under_an_unknown_key_is_a_damage(tmp_path: Path) -> None:
+    one_block(tmp_path)
+    results = Results(tmp_path)
+    results.add_fact("not_attributed", {"x": "no room"})
+    results.close()
+    with pytest.raises(StoreError):
+        read_answer(tmp_path)

@@ -245,8 +245,8 @@ def _warned() -> list[Answer]:
                     blocks, requested, caveats=reported, differences=differences, stopped=StopReason.INTERRUPTED
                 )
                 found.append(replace(one, arms=known.arms))
-    idle = Caveat(slug="setting-never-acted", values={"names": ["jit"]})
-    return [*found, answer(steady(1.1), caveats=(idle,))]
+    idle = [Caveat(slug=slug, values={"names": ["jit"]}) for slug in ("no-checkpoint-ran", "no-autovacuum-ran")]
+    return [*found, answer(steady(1.1), caveats=tuple(idle))]
 
 
 def _on_hosts(result: ContenderResult, way: int) -> ContenderResult:
@@ -297,6 +297,9 @@ def _trouble(arm: int) -> dict[str, float]:
         "background_buffers_written": 0.0,
         "wal_bytes": 0.0,
         "temp_bytes": 0.0,
+        "server_io_write_bytes": 0.0,
+        "server_io_extend_bytes": 0.0,
+        "checkpoint_write_s": 0.1 * arm,
         "checkpoints_timed": 1.0 * arm,
         "checkpoints_requested": 0.0,
         "autovacuum_runs": 2.0 * arm,

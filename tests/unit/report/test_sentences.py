@@ -96,7 +96,7 @@ def test_the_advised_precision_is_finer_than_the_interval_and_no_finer_than_its_
 
 def test_the_advice_fits_the_kind_of_run() -> None:
     file = replace(around(0.3, 0.08), is_from_file=True)
-    assert sentence(file).endswith('To measure the size, set precision = "10%" in [design] and run it with --new.')
+    assert sentence(file).endswith('set precision = "10%" in [design] and run again with --new.')
     fixed = sentence(around(0.3, 0.15, fixed_blocks=8))
     assert " run again with --precision 10% --budget " in fixed
     assert " instead of --blocks (about " in fixed
@@ -129,7 +129,8 @@ def test_no_advice_on_the_size_follows_a_reached_precision() -> None:
     assert text.endswith("8 blocks, 5 min 52 s.")
     undecided = sentence(around(0.01, 0.01, precision=0.03))
     assert undecided.endswith(
-        "The precision of ±3.0 % was reached without a verdict. Specify a smaller value to get a verdict."
+        "The precision of ±3.0 % was reached without a verdict. Specify a smaller precision, or a larger margin, to "
+        "get a verdict."
     )
 
 
@@ -206,17 +207,17 @@ def test_a_hopelessly_noisy_host_is_reported_instead_of_more_time() -> None:
 @pytest.mark.parametrize(
     ("stopped", "words"),
     [
-        (StopReason.BUDGET, "The budget was used up"),
-        (StopReason.BLOCKS, "The block limit was reached"),
-        (StopReason.INTERRUPTED, "Interrupted"),
-        (StopReason.FAILED, "Stopped by failing trials"),
-        (StopReason.DECIDED, "Stopped"),
+        (StopReason.BUDGET, "The budget was used up after {}"),
+        (StopReason.BLOCKS, "The block limit was reached after {}"),
+        (StopReason.INTERRUPTED, "Interrupted after {}"),
+        (StopReason.FAILED, "Stopped after {} because trials failed"),
+        (StopReason.DECIDED, "Stopped after {}"),
     ],
 )
 def test_too_few_blocks_state_why_the_run_stopped_and_when_the_first_check_is(stopped: StopReason, words: str) -> None:
     text = sentence(answer(cases.steady(1.1, blocks=2), stopped=stopped))
     assert text.startswith(
-        f"Undecided: 17.8 vs 16.12. {words} after 2 blocks, 1 min 28 s. "
+        f"Undecided: 17.8 vs 16.12. {words.format('2 blocks, 1 min 28 s')}. "
         "The first check needs 4 blocks (about 2 min 56 s)."
     )
 

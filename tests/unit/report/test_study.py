@@ -323,17 +323,19 @@ def failed_on_both() -> StudyAnswer:
 
 
 def test_a_kind_of_caveat_is_one_line_per_arm() -> None:
-    how = "failed and were discarded; the first failed during measurement: no disk (failed-trials)"
+    how = "the first failed during measurement: no disk (failed-trials)"
+    similar = "[workload=w1 load=c4; similar in 2 other contexts (of 3)]"
     assert shared_caveats(failed_on_both()) == [
-        f"1 of 3 trials of 16.12 {how} [workload=w1 load=c4, workload=w2 load=c4]",
-        f"2 of 3 trials of 17.8 {how} [workload=w1 load=c4; similar in 2 other contexts (of 3)]",
+        f"failed trials of 16.12 that were dropped: 1 of 3; {how} [workload=w1 load=c4, workload=w2 load=c4]",
+        f"failed trials of 17.8 that were dropped: 2 of 3; {how} {similar}",
     ]
 
 
 def test_a_screen_has_one_line_per_kind_of_caveat() -> None:
-    how = "failed and were discarded; the first failed during measurement: no disk (failed-trials)"
+    how = "the first failed during measurement: no disk (failed-trials)"
+    where = "[workload=w1 load=c4; similar in 2 other contexts (of 3)]"
     assert joint_caveats(failed_on_both()) == [
-        f"1 / 2 of 3 trials of 16.12 / 17.8 {how} [workload=w1 load=c4; similar in 2 other contexts (of 3)]"
+        f"failed trials of 16.12 / 17.8 that were dropped: 1 / 2 of 3; {how} {where}"
     ]
 
 
@@ -355,8 +357,8 @@ def test_caveats_in_different_words_are_not_joined() -> None:
 @pytest.mark.parametrize("form", ["terminal", "markdown"])
 def test_the_same_caveat_of_two_arms_is_shown_for_both(form: str) -> None:
     text = FORMS[form](failed_on_both())
-    assert "1 of 3 trials of 16.12 failed" in text
-    assert "2 of 3 trials of 17.8 failed" in text
+    assert "failed trials of 16.12 that were dropped: 1 of 3" in text
+    assert "failed trials of 17.8 that were dropped: 2 of 3" in text
 
 
 def test_the_same_caveat_of_many_arms_names_each_arm() -> None:

@@ -26,14 +26,15 @@ from pgversus.report.page.page import page_html
 from pgversus.report.study_answer import study_sentences
 from pgversus.report.summary import print_summary
 from pgversus.report.terminal import print_study_answer
-from pgversus.report.upgrade import finding_tables
+from pgversus.report.upgrade_tables import finding_tables
+from pgversus.statements.statement import ValueClass
 from pgversus.study.comparison import Comparison
 from pgversus.study.design import Design, StopReason
 from pgversus.study.study import ApplicationStatement, Context, StudyKind
 from pgversus.study.workload import PgbenchWorkload, Script
 from tests.builders import answer, comparison, rate_block, study_answer
 from tests.unit.plans.captures import OFF, captured, generic, plans_of
-from tests.unit.plans.raw import scan
+from tests.unit.plans.raw import node, scan
 from tests.unit.report import cases
 
 _NOISE = (0.02, -0.03, 0.01, 0.015, -0.025, 0.01)
@@ -155,7 +156,7 @@ def test_a_statement_that_fails_only_in_the_confirmation_fails(message: str, fin
 def test_a_plan_that_is_executed_differently_is_not_a_changed_plan() -> None:
     spill = {"Sort Space Type": "Disk", "Sort Method": "external merge", "Sort Space Used": 900}
     memory = {"Sort Space Type": "Memory", "Sort Method": "quicksort", "Sort Space Used": 900}
-    sort = {"Node Type": "Sort", "Sort Key": ["a"], "Plans": [scan("t")]}
+    sort = node("Sort", scan("t"), Sort_Key=["a"])
     old, new, other = captured({**sort, **spill}), captured({**sort, **memory}), captured(scan("t"))
     same = cases.with_plans(SAME[0], plans_of(old, new))
     changed = cases.with_plans(SAME[1], plans_of(old, other))
@@ -190,7 +191,7 @@ def test_the_total_time_names_the_share_of_statements_without_a_ratio() -> None:
     blocks = [rate_block(n, 1000.0, None)._replace(failures=(failure,)) for n in range(1, 7)]
     failed = answer(blocks, comparison(), stopped=StopReason.FAILED, invalid=frozenset({1}))
     load, _coverage = study_sentences(check(failed, *SAME, seconds=(45.0, 45.0, 0.0, 0.0, 0.0)))
-    assert "without the statements that fail or have no ratio (45.0 % of the load)." in load
+    assert "without the statements that fail or were not measured (45.0 % of the load)." in load
 
 
 def test_the_sentences_count_the_statements_that_need_attention_and_give_the_coverage() -> None:
@@ -266,7 +267,19 @@ def test_a_query_that_finds_nothing_here_is_noted(rows: int, in_application: flo
     statements = (replace(first, rows_per_call=in_application), *others)
     study = replace(study, study=replace(study.study, statements=statements))
     table, _left_out = finding_tables(study, 10)
-    assert ("1 returns no rows here, and 5 per call in the application" in table.notes) is is_noted
+    assert ("1 finds no rows here, but 5 per call in the application" in table.notes) is is_noted
+
+
+@pytest.mark.parametrize(("value_class", "is_noted"), [(ValueClass.RARE, True), (None, False)])
+def test_a_list_of_unknown_length_is_noted(value_class: ValueClass | None, *, is_noted: bool) -> None:
+    study = check(*SAME, seconds=(1.0,) * 4)
+    first, *others = study.study.statements
+    listed = replace(first, text="SELECT FROM t WHERE a IN ($1, $2 /*, ... */)", value_class=value_class)
+    study = replace(study, study=replace(study.study, statements=(listed, *others)))
+    table, _left_out = finding_tables(study, 10)
+    assert ("1 has a list of unknown length: it is executed with 10 values" in table.notes) is is_noted
+    documents = [one for upgrade in study_document(study)["upgrades"] for one in upgrade["statements"]]
+    assert [one["has_list_of_unknown_length"] for one in documents].count(True) == is_noted
 
 
 def test_functions_that_may_write_are_named() -> None:
@@ -275,6 +288,39 @@ def test_functions_that_may_write_are_named() -> None:
     statements = (replace(first, volatile_functions=("app.count_up()",)), *others)
     table, _left_out = finding_tables(replace(study, study=replace(study.study, statements=statements)), 10)
     assert table.notes == ["1 calls app.count_up(), which may write: its transactions are rolled back"]
+
+
+@pytest.mark.parametrize(
+    ("stopped", "step"),
+    [
+        (None, "run the same command again."),
+        (StopReason.INTERRUPTED, "run the same command again."),
+        (StopReason.BUDGET, "run the same command with a larger --budget."),
+        # More time would not help.
+        (StopReason.BLOCKS, ""),
+    ],
+)
+def test_likely_findings_have_a_next_step(stopped: StopReason | None, step: str) -> None:
+    study = check(screened(0.8), *SAME[1:], seconds=(1.0,) * 4)
+    if stopped is not None:
+        study = replace(study, confirmation=replace(study, answers=(), unanswered=(), stopped=stopped))
+    steps = [f"To confirm the likely findings, {step}"] if step else []
+    assert study_sentences(study)[2:] == steps
+
+
+@pytest.mark.parametrize(
+    ("stopped", "step"),
+    [
+        (StopReason.INTERRUPTED, "Run the same command again to resume."),
+        (StopReason.BUDGET, "Run the same command with a larger --budget to resume."),
+    ],
+)
+def test_statements_that_were_not_reached_have_a_next_step(stopped: StopReason, step: str) -> None:
+    study = check(*SAME, seconds=(1.0,) * 5)
+    left = Unanswered(
+        context=Context(number=5, levels=(), comparison=SAME[0].comparison), failure=None, stopped=stopped
+    )
+    assert study_sentences(replace(study, unanswered=(left,), stopped=stopped))[-1] == step
 
 
 def test_without_times_there_are_no_shares() -> None:
@@ -510,6 +556,33 @@ def test_only_statements_with_a_result_are_called_checked() -> None:
         "4 of 7 statements were checked, 70.0 % of the load. Left out: 2 statements, 20.0 % (execution fails), "
         "1 statement, 10.0 % (no values for its parameters)."
     )
+
+
+def test_a_statement_with_two_classes_of_values_counts_once() -> None:
+    study = check(screened(0.6), screened(0.6, 1), *SAME, seconds=(1.0,) * 6, confirmed={})
+    first, second, *others = study.study.statements
+    statements = (first, replace(second, text=first.text), *others)
+    target, coverage, *_ = study_sentences(replace(study, study=replace(study.study, statements=statements)))
+    assert target.endswith("1 statement needs attention (1 likely slower).")
+    assert coverage.startswith("5 of 6 statements were checked")
+
+
+def test_a_check_in_which_everything_failed_says_so() -> None:
+    study = check(*SAME, seconds=(1.0,) * 4)
+    missing = tuple(Unanswered(context=one.context, failure="no", stopped=StopReason.DECIDED) for one in study.answers)
+    (coverage,) = study_sentences(replace(study, answers=(), unanswered=missing))
+    assert coverage.startswith("0 of 5 statements were checked")
+    assert "4 statements, 28.6 % (no result)" in coverage
+
+
+@pytest.mark.parametrize(("rows", "is_noted"), [(0, True), (1, False)])
+def test_a_statement_that_finds_no_rows_to_write_is_noted(rows: int, *, is_noted: bool) -> None:
+    arm = captured(
+        node("ModifyTable", node("Seq Scan", Actual_Rows=rows), Operation="Delete", Relation_Name="t", Actual_Rows=0)
+    )
+    study = check(cases.with_plans(SAME[0], plans_of(arm, arm)), *SAME[1:], seconds=(1.0,) * 4)
+    table, _left_out = finding_tables(study, 10)
+    assert ("1 finds no rows to write here: its values may be older than the data" in table.notes) is is_noted
 
 
 def test_grave_caveats_of_a_confirmation_are_named() -> None:

@@ -62,7 +62,7 @@ def test_the_parts_are_stated_as_factors_and_as_time_per_transaction() -> None:
     )
     assert "Plans account for 98.0 % of the change on the log scale (95 % CI 93.0 % to 103 %)" in reported
     assert "Per transaction: 56.8 ms saved due to plans, 58 ms saved in total" in reported
-    assert "In units of time, plans account for 99.0 %. This share depends on the order of the two steps" in reported
+    assert "Of the time difference, plans account for 99.0 %. This share depends on the order in which" in reported
     assert "other changes make no difference that matters" in reported
     assert reported.endswith("The measurement took 1 min 1 s.")
 
@@ -86,12 +86,12 @@ def test_the_parts_are_stated_as_factors_and_as_time_per_transaction() -> None:
             cases.faster(),
             replace(CHANGED, is_searched=False),
             None,
-            "pgversus did not search for settings that restore them",
+            "pgversus did not search for settings that restore the old plans",
         ),
         (cases.faster(), UNDONE, failed("no room"), "The effect of the plans was not measured: no room."),
         (cases.undecided(), UNDONE, None, "was not measured: the comparison is undecided"),
         (cases.undecided(), SAME, None, "17.8 uses the same plans as 16.12."),
-        (cases.faster(), SAME, None, "no counter of the servers differs significantly"),
+        (cases.faster(), SAME, None, "No compared counter differs significantly."),
         (
             cases.faster(),
             AT_ODDS,
@@ -292,3 +292,27 @@ def test_an_attribution_in_the_opposite_direction_explains_nothing() -> None:
     assert turned.found is not None
     slower = replace(turned.found, whole=BoundedValue(value=0.5, low=0.4, high=0.6))
     assert "cause" not in claim(cases.with_plans(cases.faster(), UNDONE, replace(turned, found=slower)))
+
+
+def test_equal_plans_with_different_work_are_shown_with_their_amounts() -> None:
+    old, new = (captured(scan("t", Shared_Hit_Blocks=blocks)) for blocks in (44_000, 98))
+    found = cases.with_plans(cases.faster(), plans_of(old, new))
+    assert "but they do different amounts of work (q.sql, statement 1: SELECT 1: total blocks accessed" in claim(found)
+    (why,) = why_of(found)
+    assert [one.headline for one in why.changed] == ["same plan, different amounts of work"]
+    (unexplained,) = why_of(cases.with_plans(cases.undecided(), plans_of(old, new)))
+    assert unexplained.changed == []
+
+
+def test_a_counter_of_one_side_is_shown_with_its_values() -> None:
+    blocks = [
+        block._replace(
+            trials={
+                arm: trial._replace(counters={"temp_bytes": trial.transactions * 8192.0 * arm})
+                for arm, trial in block.trials.items()
+            }
+        )
+        for block in cases.steady(1.1)
+    ]
+    reported = claim(cases.with_plans(answer(blocks), SAME))
+    assert "(0 bytes on 16.12, 8.19 kB on 17.8)" in reported

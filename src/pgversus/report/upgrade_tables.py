@@ -1,20 +1,12 @@
-"""The answer of an upgrade check in words: one sentence for each target, coverage, and a row for each statement."""
+"""The answer of an upgrade check as tables: a row for each statement, the statements left out, and notes on both."""
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from pgversus.answers.answer import NOT_RESTORED, Severity, StudyAnswer
-from pgversus.answers.findings import (
-    NEEDS_ATTENTION,
-    Finding,
-    LoadChange,
-    LogRatio,
-    SideEffect,
-    StatementFinding,
-    UpgradeAnswer,
-)
+from pgversus.answers.findings import CLAIMS, Finding, LogRatio, SideEffect, StatementFinding, UpgradeAnswer
 from pgversus.answers.plans import ComparedPlans
 from pgversus.answers.upgrade import upgrade_answers
 from pgversus.plans.sentences import headline, sentences
@@ -22,38 +14,17 @@ from pgversus.report.answer_table import AnswerTable
 from pgversus.report.plans import override_text
 from pgversus.report.sentences import interval_heading
 from pgversus.report.why import why_of
-from pgversus.statements.statement import REJECTED
+from pgversus.statements.literals import LISTED
 from pgversus.stats.confidence import ratio_bounds
 from pgversus.study.study import ApplicationStatement
 from pgversus.text.redaction import visible
-from pgversus.text.translation import N_, _, listed, ngettext, together, translate_stored
-from pgversus.text.units import RatioTexts, change, percent, ratio_texts, shows_factors, significant
+from pgversus.text.translation import _, listed, ngettext, together, translate_stored
+from pgversus.text.units import RatioTexts, percent, ratio_texts, shows_factors, significant
 
-_FINDINGS = {
-    Finding.OTHER_ROWS: N_("different rows"),
-    Finding.FAILS: N_("fails"),
-    Finding.SLOWER: N_("slower"),
-    Finding.LIKELY_SLOWER: N_("likely slower"),
-    Finding.CHANGED_PLAN: N_("changed plan"),
-    Finding.NOT_MEASURED: N_("not measured"),
-    Finding.NO_DIFFERENCE: N_("no difference found"),
-    Finding.EQUIVALENT: N_("equivalent"),
-    Finding.LIKELY_FASTER: N_("likely faster"),
-    Finding.FASTER: N_("faster"),
-}
-_CLAIMS = frozenset({Finding.SLOWER, Finding.LIKELY_SLOWER, Finding.FASTER, Finding.LIKELY_FASTER})
 _LONGEST, _LONGEST_VALUES = 60, 30
 _MOST_CHANGES = 3
 """Number of changes of a plan in a note."""
-_WORTH_SAYING = 0.001
-"""Share of the load."""
 _ERROR = re.compile(r"ERROR: +(.*)")
-
-
-def upgrade_sentences(answer: StudyAnswer) -> list[str]:
-    """Return the answer for each target, then how much of the load was executed and why the rest was not."""
-    targets = [_target_sentence(one) for one in upgrade_answers(answer)]
-    return [*targets, *([_coverage(answer)] if answer.study.statements else [])]
 
 
 def finding_tables(answer: StudyAnswer, most: int) -> list[AnswerTable]:
@@ -103,7 +74,7 @@ def _table_of_left_out(answer: StudyAnswer, most: int) -> Iterator[AnswerTable]:
 
 def _generic_plan(left: ApplicationStatement, upgrades: Sequence[UpgradeAnswer]) -> str:
     """Return whether the generic plan of a statement has changed, and on which targets; empty if it is unknown."""
-    known = {one.target: one.planned[left.name] for one in upgrades if left.name in one.planned}
+    known = {one.target: one.generic_plans[left.name] for one in upgrades if left.name in one.generic_plans}
     changed = [target for target, plans in known.items() if not plans.difference.is_same_plan]
     if changed:
         return _("changed") if len(upgrades) == 1 else _("changed on {targets}", targets=listed(changed))
@@ -118,7 +89,7 @@ def _notes_on_generic_plans(
 ) -> Iterator[str]:
     for left in left_out:
         for one in upgrades:
-            plans = one.planned.get(left.name)
+            plans = one.generic_plans.get(left.name)
             if plans is not None and not plans.difference.is_same_plan:
                 yield _(
                     "generic plan of {statement} on {target}: {changes}",
@@ -134,18 +105,16 @@ def _rows(upgrade: UpgradeAnswer) -> Iterator[tuple[str, ...]]:
         shown = _ratio(one.log_ratio, as_factors=as_factors)
         yield (
             visible(together(_described(one.statement), one.failure and f"({_first_error(one.failure)})")),
-            _("{finding} (CHECK)", finding=_(_FINDINGS[one.finding]))
-            if _needs_check(one)
-            else _(_FINDINGS[one.finding]),
+            _("{finding} (CHECK)", finding=_(one.finding)) if _needs_check(one) else _(one.finding),
             "" if one.share is None else percent(one.share),
-            shown.value if one.finding in _CLAIMS else "",
+            shown.value if one.finding in CLAIMS else "",
             shown.interval,
             _("changed") if one.has_changed_plan else "",
         )
 
 
 def _needs_check(found: StatementFinding) -> bool:
-    """Return whether a grave caveat concerns the confirmation of a claim, or a rejected object any finding."""
+    """Return whether a finding may be wrong: a table was restored in part, or the confirmation has a grave caveat."""
     return bool(found.not_restored) or _has_grave_caveats(found)
 
 
@@ -155,7 +124,7 @@ def _has_grave_caveats(found: StatementFinding) -> bool:
     Most rejected parts of a dump belong to tables that the statement does not read, if its plans are known.
     """
     again = found.confirmed
-    if again is None or found.finding not in _CLAIMS:
+    if again is None or found.finding not in CLAIMS:
         return False
     caveats = (one for result in again.analysis.results for one in again.caveats_of(result.contender))
     without = NOT_RESTORED if found.not_restored is not None else ""
@@ -199,13 +168,24 @@ def _doubts(found: StatementFinding) -> Iterator[str]:
             objects=listed(map(visible, found.not_restored)),
         )
     if found.finds_nothing:
+        yield _finds_nothing(found.statement)
+    if found.statement.has_list_of_unknown_length:
         yield _(
-            "{statement} returns no rows here, and {rows} per call in the application",
+            "{statement} has a list of unknown length: it is executed with {number} values",
             statement=name,
-            rows=significant(found.statement.rows_per_call or 0.0),
+            number=LISTED,
         )
     if _has_grave_caveats(found) and found.confirmed is not None:
         yield _("CHECK {statement}: see the caveats in {folder}", statement=name, folder=found.confirmed.results)
+
+
+def _finds_nothing(statement: ApplicationStatement) -> str:
+    name, rows = visible(statement.name), statement.rows_per_call
+    if rows is None:
+        return _("{statement} finds no rows to write here: its values may be older than the data", statement=name)
+    return _(
+        "{statement} finds no rows here, but {rows} per call in the application", statement=name, rows=significant(rows)
+    )
 
 
 def _plan_notes(found: StatementFinding) -> Iterator[str]:
@@ -249,7 +229,7 @@ def _side_effect(one: SideEffect) -> str:
 
 
 def _is_large(log_ratio: LogRatio | None) -> bool:
-    """Return whether a claimed ratio is easier to read as a factor."""
+    """Return whether a ratio is easier to read as a factor than as a percentage."""
     return log_ratio is not None and shows_factors(math.exp(log_ratio.point), None)
 
 
@@ -257,131 +237,6 @@ def _ratio(log_ratio: LogRatio | None, *, as_factors: bool) -> RatioTexts:
     if log_ratio is None:
         return RatioTexts("", "", "")
     return ratio_texts(math.exp(log_ratio.point), *ratio_bounds(log_ratio.interval), as_factors=as_factors)
-
-
-def _target_sentence(upgrade: UpgradeAnswer) -> str:
-    attention = upgrade.having(*NEEDS_ATTENTION)
-    counts = [
-        _("{count} {finding}", count=len(upgrade.having(kind)), finding=_(_FINDINGS[kind]))
-        for kind in NEEDS_ATTENTION
-        if upgrade.having(kind)
-    ]
-    needs = (
-        ngettext(
-            "{number} statement needs attention ({counts}).",
-            "{number} statements need attention ({counts}).",
-            len(attention),
-            counts=listed(counts),
-        )
-        if attention
-        else _("No statement needs attention.")
-    )
-    checked = math.fsum(one.share or 0.0 for one in upgrade.findings)
-    load = _load_sentence(upgrade.load, checked, source=upgrade.source, target=upgrade.target)
-    return together(load, _planning_sentence(upgrade.planning), needs)
-
-
-def _load_sentence(load: LoadChange | None, checked: float, **names: str) -> str:
-    """Return the change in the total time of the application. checked: share of all statements of the check."""
-    if load is None:
-        return _("{target} compared with {source}.", **names)
-    bounds = {"low": change(load.low), "high": change(load.high)}
-    if checked - load.share >= _WORTH_SAYING:
-        return _(
-            "Total time on {target}, as the client sees it: {change} compared with {source} (between {low} and "
-            "{high}), without the statements that fail or have no ratio ({share} of the load).",
-            change=change(load.ratio),
-            share=percent(checked - load.share),
-            **bounds,
-            **names,
-        )
-    return _(
-        "Total time on {target}, as the client sees it: {change} compared with {source} (between {low} and {high}).",
-        change=change(load.ratio),
-        **bounds,
-        **names,
-    )
-
-
-def _planning_sentence(planning: StatementFinding | None) -> str:
-    """Return the change in the time that planning all statements takes; empty if it is unknown."""
-    if planning is None or planning.log_ratio is None:
-        return ""
-    slowest, fastest = ratio_bounds(planning.log_ratio.interval)
-    if slowest is None or fastest is None:
-        return ""
-    bounds = {"low": change(1 / fastest), "high": change(1 / slowest)}
-    if planning.finding not in _CLAIMS:
-        return _("No difference found in planning time (between {low} and {high}).", **bounds)
-    return _(
-        "Planning time: {change} (between {low} and {high}).",
-        change=change(math.exp(-planning.log_ratio.point)),
-        **bounds,
-    )
-
-
-def _coverage(answer: StudyAnswer) -> str:
-    """Return the share of the load that was checked, and the reasons why the rest was not."""
-    statements = [one for one in answer.study.statements if not one.is_planning]
-    total_s = math.fsum(one.seconds for one in statements)
-    reasons_of = _reasons_by_context(answer)
-    left_out = {one.name: _reason(one) or reasons_of.get(one.context, _NOT_REACHED) for one in statements}
-    executed = [one for one in statements if not left_out[one.name]]
-    text = ngettext(
-        "{executed} of {number} statement was checked",
-        "{executed} of {number} statements were checked",
-        _count(statements),
-        executed=_count(executed),
-    )
-    if total_s:
-        text = _("{executed}, {share} of the load", executed=text, share=_share(executed, total_s))
-    reasons = listed(_reasons([one for one in statements if left_out[one.name]], left_out, total_s))
-    return _("{executed}. Left out: {reasons}.", executed=text, reasons=reasons) if reasons else f"{text}."
-
-
-def _reason(left: ApplicationStatement) -> str:
-    """Return why a statement is left out, without the server's message; empty if it is not."""
-    return REJECTED if left.obstacle.startswith(f"{REJECTED}: ") else left.obstacle
-
-
-def _count(statements: Sequence[ApplicationStatement]) -> int:
-    """Return the number of statements; one with several classes of values counts once."""
-    return len({one.text for one in statements})
-
-
-_NOT_REACHED = N_("not reached")
-_NOT_MEASURED = N_("no result")
-_FAILING = N_("execution fails")
-
-
-def _reasons_by_context(answer: StudyAnswer) -> dict[int | None, str]:
-    """Return why each context that was tried has no ratio on any target; an empty text if it has one."""
-    found: dict[int | None, str] = {}
-    for upgrade in upgrade_answers(answer):
-        for one in upgrade.findings:
-            if one.log_ratio is not None or one.finding is Finding.OTHER_ROWS:
-                reason = ""
-            elif one.finding is Finding.FAILS:
-                reason = _FAILING
-            else:
-                reason = _NOT_MEASURED if one.failure else _NOT_REACHED
-            number = one.statement.context
-            found[number] = "" if reason == "" else found.get(number, reason)
-    return found
-
-
-def _reasons(statements: Sequence[ApplicationStatement], left_out: Mapping[str, str], total_s: float) -> Iterator[str]:
-    """Yield each reason why statements are left out, with their number and share. left_out: reasons by name."""
-    for reason in dict.fromkeys(left_out[one.name] for one in statements):
-        those = [one for one in statements if left_out[one.name] == reason]
-        text = ngettext("{number} statement", "{number} statements", len(those))
-        if total_s:
-            text = _("{first}, {second}", first=text, second=_share(those, total_s))
-        yield _("{statements} ({reason})", statements=text, reason=translate_stored(reason))
-
-
-def _share(statements: Sequence[ApplicationStatement], total_s: float) -> str:
-    return percent(math.fsum(one.seconds for one in statements) / total_s)
 
 
 def _first_error(failure: str) -> str:
