@@ -104,7 +104,7 @@ def _measured(arguments: tuple[str, ...]) -> tuple[float, float]:
 def _write_results(study: Study, folder: Path) -> None:
     rng = np.random.default_rng(1)
     first = {"host": {"cpus": 2}, "client": {"version": "18.6", "origin": "made up"}, "ended": "budget"}
-    results = Results.begin(folder, study.fact, study.contexts, first)
+    results = Results.begin(folder, study.metadata, study.contexts, first)
     # The results are thrown away after the benchmark, so no fsync is needed.
     results._database.execute("PRAGMA synchronous = off")  # noqa: SLF001
     facts = ArmFacts(version="17.8", origin="zonky", compiler="gcc", flags="-O2", sha256=None, data="d")

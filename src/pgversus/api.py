@@ -42,7 +42,7 @@ class StudyResults:
         return tuple(verdict_on(one, result) for one in self.answer.answers for result in one.analysis.results)
 
     def trials(self) -> "pa.Table":
-        """Return one row per trial, with its counters. `.to_pandas()` makes a data frame. HostError without pyarrow."""
+        """Return one row per trial, with its counters; `.to_pandas()` makes a data frame. HostError without pyarrow."""
         return arrow_table(trial_table(self.answer))
 
     def html(self, language: str = "en") -> str:
@@ -56,7 +56,7 @@ class StudyResults:
             return page_html(self.answer)
 
     def verdict_table(self) -> "pa.Table":
-        """Return one row per verdict; HostError without pyarrow."""
+        """Return one row per verdict; HostError if pyarrow is not installed."""
         return arrow_table(verdict_table(self.answer))
 
 
@@ -94,7 +94,7 @@ def run(
 
     study: a study file, a folder that contains study.toml, or the name of a bundled study.
     budget: a duration such as `90s`, `15m` or `2h`.
-    keep_logs: store pgbench's transaction logs with the results.
+    keep_logs: store pgbench's per-transaction log files with the results.
     plans: capture plans and measure the effect of changed ones.
     sample_plans: compare the captured plans with the plans under load.
     check_rows: compare the rows that statements return.

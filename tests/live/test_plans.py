@@ -51,7 +51,7 @@ def only(document: dict[str, Any]) -> dict[str, Any]:
             [
                 "SubPlan 1 over t_corr_d d was pulled up into the main plan: it ran 10 000 times, now once",
                 "new: Hash Join (Hash Cond: c.c1 = d.c1 AND c.c2 = d.c2)",
-                "Seq Scan on t_corr_d d read and discarded 250 000 rows, now 0",
+                "rows read and discarded by Seq Scan on t_corr_d d: 250 000, now 0",
             ],
         ),
         (
@@ -153,7 +153,7 @@ def test_levels_of_a_setting_are_arms_whose_rows_are_compared_in_order_if_the_or
     reasons = [reason for one in others for reason in one["rows_uncertain"]]
     assert reasons == [
         "random() is volatile: rows may differ by chance",
-        "LIMIT 9 with an ORDER BY that may leave ties",
+        "LIMIT 9 may return any of the rows that tie in the ORDER BY",
     ]
 
 

@@ -96,7 +96,7 @@ def test_data_that_cannot_be_loaded_is_tried_once_and_does_not_stop_other_contex
     assert ended.code == 4, ended.stderr
     assert [verdict["context"] for verdict in ended.document["verdicts"]] == ["workload=one"]
     assert [one["words"].count("division by zero") for one in ended.document["not_measured"]] == [1, 1]
-    assert ended.stderr.count("loading 17.8") == 2
+    assert ended.stderr.count("loading the data of 17.8") == 2
 
 
 @pytest.mark.long

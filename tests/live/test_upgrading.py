@@ -17,7 +17,7 @@ from pgversus.postgres.client import fixed_client
 from pgversus.postgres.parameters import suggestion
 from pgversus.postgres.server import Server
 from pgversus.postgres.session import connect, uri_target
-from pgversus.statements.literals import with_casts
+from pgversus.statements.literals import with_casts, with_lists
 from pgversus.statements.statement import NO_VALUES, ValueClass
 from pgversus.store.folder import confirmation_folder, holds_results
 from pgversus.study.targets import CHANGED_DEFAULTS, default_in
@@ -158,13 +158,19 @@ def test_pgbenchs_own_load_is_checked_from_its_dump_and_records(
     assert {one["finding"] for one in upgrade["statements"]}.isdisjoint({"fails", "different rows", "not measured"})
     assert all(one["low"] < one["ratio"] < one["high"] for one in upgrade["statements"])
     # The export of the counters.
-    assert any(one["obstacle"].startswith("neither") for one in upgrade["left_out"])
+    assert any(one["obstacle"].startswith("not a SELECT") for one in upgrade["left_out"])
     report = command_line.run("report", results)
     assert "from 16.12 to 17.8" in report.stdout
     again = command_line.run(*arguments, *sources, "--results", results, "--json")
     assert again.document["upgrades"] == ended.document["upgrades"]
 
 
+LIST = "SELECT abalance FROM pgbench_accounts WHERE aid IN ($1 /*, ... */)"
+MANY_COLUMNS = """
+CREATE TABLE many AS SELECT 0 AS a, 0 AS b, 0 AS c, 0 AS d, 0 AS e, 0 AS f, CASE WHEN i % 9 = 0 THEN i ELSE 0 END AS g
+FROM generate_series(1, 9000) AS i;
+ANALYZE many;
+"""
 PARTITIONS = """
 CREATE TABLE whole (day int, kind int) PARTITION BY RANGE (day);
 CREATE TABLE part_1 PARTITION OF whole FOR VALUES FROM (0) TO (10);
@@ -195,6 +201,15 @@ def test_statistics_suggest_values_for_parameters(application: Recorded) -> None
         text = "SELECT $1 AS one FROM pgbench_accounts WHERE aid = $2 AND now() > now() - interval $3 LIMIT $4"
         (one,) = suggestion(connection, with_casts(text)).samples
         assert (one.values[0], *one.values[2:]) == ("x", "1 day", "10")
+        # 18 does not report the length of a list.
+        (one,) = suggestion(connection, with_lists(LIST)).samples
+        assert len(set(one.values)) == 10
+        # One query for each column: psycopg must prepare none of them itself.
+        connection.execute(MANY_COLUMNS)
+        conditions = " AND ".join(f"{column} = ${number}" for number, column in enumerate("abcdefg", start=1))
+        of_columns = suggestion(connection, f"SELECT FROM many WHERE {conditions}").samples
+        assert [len(one.values) for one in of_columns] == [7, 7]
+        connection.execute("DROP TABLE many")
         connection.execute(PARTITIONS)
         # The value of the whole table, not that of its first partition.
         assert suggestion(connection, "SELECT * FROM whole WHERE kind = $1").samples[0].values == ("2",)
@@ -407,12 +422,12 @@ def test_hostile_statements_change_nothing_outside_the_servers(command_line: Com
         "without values": True,
     }
     left_out = {one["name"]: one["obstacle"] for one in upgrade["left_out"]}
-    utility = "neither SELECT, INSERT, UPDATE, DELETE nor MERGE"
+    utility = "not a SELECT, INSERT, UPDATE, DELETE or MERGE"
     assert left_out == {
         "several 2": utility,
         "several 3": utility,
         "prepared": utility,
-        "unknown": "not one statement that the parser knows",
+        "unknown": "not a single SQL statement that the parser recognizes",
         "without values": "no values for its parameters",
     }
     report = command_line.run("report", "results").stdout
@@ -433,7 +448,7 @@ def test_targets_can_be_checked_with_the_statistics_of_upgrade_day(command_line:
     targets = [one["target"] for one in ended.document["upgrades"]]
     assert targets == ["17.8", "17.8 without statistics", "17.8 with kept statistics"]
     # The data are loaded once on each version.
-    assert "loading 17.8 with" not in ended.stderr
+    assert "loading the data of 17.8 with" not in ended.stderr
     with results_database(command_line.directory / "r") as database:
         plans = database.execute("SELECT planned FROM plan WHERE context = 1 ORDER BY arm").fetchall()
     database.close()

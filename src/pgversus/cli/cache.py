@@ -24,8 +24,8 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON doc
 def cache(context: click.Context, *, as_json: bool) -> None:
     """List cached builds, sources, ccache files and snapshots (loaded data).
 
-    Snapshots use up to 20 GB; PGVERSUS_SNAPSHOTS changes this limit (5GB; 0 disables caching). The least recently used
-    are removed first.
+    Snapshots use up to 20 GB; set PGVERSUS_SNAPSHOTS to change this limit (such as 5GB; 0 disables caching). The least
+    recently used snapshots are removed first.
 
     \b
     pgversus cache
@@ -64,7 +64,7 @@ def _things() -> list[str]:
 
 @cache.command("remove", short_help="Remove builds, loaded data, or everything.")
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=names_starting(_things))
-@click.option("--snapshots", is_flag=True, help="Remove all loaded data.")
+@click.option("--snapshots", is_flag=True, help="Remove all snapshots (cached copies of loaded data).")
 @click.option("--builds", is_flag=True, help="Remove all builds.")
 @click.option("--sources", is_flag=True, help="Remove all source tarballs.")
 @click.option("--all", "everything", is_flag=True, help="Remove everything, including the ccache files.")

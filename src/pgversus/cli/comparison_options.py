@@ -14,7 +14,7 @@ from pgversus.cli.options import (
 from pgversus.cli.question import arms_options, variables_option
 from pgversus.study.design import FIRST_LOOK, LEAST_FIXED, MOST_BLOCKS
 from pgversus.study.metrics import JUDGED_BY_NAME
-from pgversus.study.workload import LEAST_RATE, QueryMode
+from pgversus.study.workload import LEAST_RATE, MOST_RATE, QueryMode
 
 COMPARISON_GROUPS = {
     "Data": ("initialize", "scale", "restore", "database", "setup", "full_statistics", "prepare", "variables"),
@@ -60,15 +60,15 @@ _OPTIONS = (
     click.option(
         "-R",
         "--rate",
-        type=click.FloatRange(min=LEAST_RATE),
+        type=click.FloatRange(min=LEAST_RATE, max=MOST_RATE),
         metavar="TPS",
         help="Target rate in transactions per second; the verdict is then about latency.",
     ),
     click.option(
         "--rewrite",
         metavar="FILE",
-        help="Script equivalent to the single -f script, but planned by a contender as the baseline plans that script. "
-        "It is not compared, but used to measure the effect of a changed plan.",
+        help="Equivalent of the single -f script, written so that a contender runs it with the plan that the baseline "
+        "uses for the original. It is used only to measure the effect of a changed plan.",
     ),
     click.option(
         "--operation",

@@ -5,7 +5,7 @@ _OF_PGBENCH = (
     (("-P", "--progress", "--progress-timestamp"), "pgversus always shows its progress"),
     (
         ("-l", "--log", "--log-prefix", "--sampling-rate", "--aggregate-interval"),
-        "--keep-logs stores pgbench's transaction logs with the results",
+        "--keep-logs stores pgbench's per-transaction log files with the results",
     ),
     (
         ("-r", "--report-latencies", "--report-per-command"),

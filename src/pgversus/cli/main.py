@@ -54,7 +54,7 @@ def write_crash_report(error: Exception) -> Path:
 _EPILOG = """\b
 Exit codes:
   0    done, whatever the verdict
-  1    a verdict named by --fail-on was reached
+  1    a result of a kind given with --fail-on was found
   2    invalid usage, or data that differs between arms or cannot be loaded
   3    a server, a build or this host cannot be used
   4    the workload failed, or finished with failed trials
@@ -112,6 +112,8 @@ def run(arguments: list[str]) -> int:
     make_streams_safe()
     _take_interrupts()
     try:
+        for one in arguments:
+            _check_utf8(one)
         result = pgversus.main(arguments, prog_name="pgversus", standalone_mode=False)
     except PgversusError as error:
         write_error(error_text(error))
@@ -128,6 +130,14 @@ def run(arguments: list[str]) -> int:
         write_error(f"error[bug]: {words}\n  this is a bug in pgversus; crash report: {_crash_report(error)}")
         return int(ExitCode.BUG)
     return int(result or ExitCode.DONE)
+
+
+def _check_utf8(argument: str) -> None:
+    """Raise UsageError for an argument that cannot be stored as text."""
+    try:
+        argument.encode()
+    except UnicodeEncodeError:
+        raise click.UsageError(f"an argument is not UTF-8: {argument!r}") from None
 
 
 _STORING = frozenset(one.name for one in (compare, run_command, upgrade_check, timeline))

@@ -85,11 +85,11 @@ _OPTIONS = (
         help="Use this pgbench, and the psql next to it, instead of those that come with pgversus.",
     ),
     RUN_AS,
-    click.option("--keep-logs", is_flag=True, help="Store pgbench's transaction logs with the results."),
+    click.option("--keep-logs", is_flag=True, help="Store pgbench's per-transaction log files with the results."),
     click.option(
         "--no-plans",
         is_flag=True,
-        help="Skip plan capture and attribution.",
+        help="Do not capture plans, and do not measure the effect of changed plans.",
     ),
     click.option(
         "--sample-plans",
@@ -105,7 +105,7 @@ _OPTIONS = (
         "--fail-on",
         multiple=True,
         type=click.Choice(["slower", "undecided", "rows"]),
-        help="Exit with status 1 if any result is of this kind; rows also checks rows; repeatable.",
+        help="Exit with code 1 if any result is of this kind; rows implies --check-rows; repeatable.",
     ),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of tables."),
     OUTPUT,

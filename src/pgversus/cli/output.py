@@ -141,7 +141,8 @@ def read_stdin(flag: str) -> str:
 
 def _decoded(content: bytes, path: str, flag: str) -> str:
     try:
-        return content.decode()
+        # pgbench and psql send the mark at the beginning of some files to the server.
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise StudyError(
             "a file is not UTF-8",

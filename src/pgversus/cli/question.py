@@ -51,14 +51,14 @@ _DATA = (
         "settings",
         multiple=True,
         metavar="NAME=V[,V...]",
-        help="Setting for all arms. Several values create one arm for each value.",
+        help="PostgreSQL setting for all arms; several values create one arm per server and value; repeatable.",
     ),
     click.option(
         "--restore",
         type=click.Path(),
         metavar="DUMP",
-        help="Dump of one database by pg_dump, in any of its formats, or a base backup or data directory of one of the "
-        "versions; restored on each arm before any --setup.",
+        help="Dump of one database made by pg_dump (any format), or a base backup or data directory of the same major "
+        "version as one of the servers; restored on each arm before any --setup.",
     ),
     click.option(
         "--database",
@@ -286,7 +286,7 @@ def _load(options: Mapping[str, Any]) -> PgbenchWorkload:
             where=f"-R {rate}",
             found=str(rate),
             expected="a finite number of transactions per second",
-            to_do="-R 1000",
+            to_do="use a rate such as -R 1000",
         )
     scripts = []
     for text in builtins:

@@ -132,7 +132,7 @@ def _can_ask() -> bool:
 def _ask(opened: "OpenedStudy") -> bool:
     """Ask the user on the terminal whether to allow the access that a study requires."""
     lines = [
-        f"{opened.study.file_name} requires access beyond managed servers and the files in its folder. It",
+        f"{opened.study.file_name} requires access to more than its folder and servers that pgversus starts itself. It",
         *opened.access.lines,
     ]
     write_error("\n  ".join(lines))

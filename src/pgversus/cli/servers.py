@@ -106,7 +106,7 @@ def remove(names: tuple[str, ...]) -> None:
 def verify(names: tuple[str, ...]) -> int:
     """Verify the checksum of every file of the servers with these NAMEs, or of all servers, and that postgres runs.
 
-    The exit status is 3 if any server fails.
+    The exit code is 3 if any server fails.
     """
     from pgversus.host.directories import open_cache  # noqa: PLC0415 - not for `--help`
     from pgversus.host.identity import server_user  # noqa: PLC0415 - the same

@@ -126,7 +126,8 @@ def _counters_of(uri: str) -> "tuple[str, list[dict[str, Any]]]":
             where=label,
             found="no extension pg_stat_statements",
             expected="the extension in this database, and its library in shared_preload_libraries",
-            to_do="run CREATE EXTENSION pg_stat_statements in this database, or specify a database that has it",
+            to_do="add pg_stat_statements to shared_preload_libraries, restart the server, and run CREATE EXTENSION "
+            "pg_stat_statements in this database; or specify a database that has it",
         )
     return label, rows
 

@@ -75,20 +75,22 @@ _GROUPS = {
     default="99%",
     show_default=True,
     metavar="PERCENT",
-    help="Share of the time of all executable statements that has to be covered; smaller statements are left out.",
+    help="Check the statements with the largest shares of time until together they account for this much of the time "
+    "of all executable statements; leave out the rest.",
 )
 @click.option(
     "--conf",
     type=click.Path(),
     metavar="FILE",
-    help="postgresql.conf of the application's server, applied to all arms except for settings of locations, logging "
-    "and replication. --set takes precedence; a setting that a version does not have is skipped and reported.",
+    help="postgresql.conf of the application's server, applied to all arms except for settings of file locations, "
+    "logging, replication and extensions. --set takes precedence; a setting that a version does not have is skipped "
+    "and reported.",
 )
 @click.option(
     "--new-defaults",
     is_flag=True,
-    help="Also check each target without those settings of --conf that have the default value of FROM, if the default "
-    "of the target is different.",
+    help="Also check each target with its own defaults in place of those settings of --conf that only repeat a default "
+    "of FROM.",
 )
 @click.option(
     "--statistics",
@@ -229,7 +231,8 @@ def _no_configuration() -> StudyError:
 
 def _not_carried(names: tuple[str, ...], path: str | None) -> tuple[Skipped, ...]:
     label = f"{', '.join(names)} of {path}"
-    return (Skipped(label=label, reason="settings of the place, of logs, replication or extensions"),) if names else ()
+    reason = "settings of file locations, logging, replication or extensions"
+    return (Skipped(label=label, reason=reason),) if names else ()
 
 
 def _name(servers: tuple[str, ...]) -> str:

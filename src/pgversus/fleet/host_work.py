@@ -327,7 +327,7 @@ def _check_access(study: Study) -> None:
     access = host_access_of(study, texts, ())
     if not access.is_none:
         raise StudyError(
-            "this study requires access beyond managed servers",
+            "this study requires more access than servers that pgversus starts itself",
             slug="fleet-not-trusted",
             where="pgversus fleet worker",
             found="\n".join(access.lines),

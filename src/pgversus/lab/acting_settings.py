@@ -55,9 +55,8 @@ def check_settings_in_sessions(comparison: Comparison, sessions: Sequence[Settin
             statement = None if found is None else _OVERRIDING.get(found.source)
             # An override with the same value does no harm.
             if found is not None and statement is not None and not _is_same(arm.server, setting, found.value, ask):
-                raise _overridden(
-                    arm, setting.name, found.value, statement, f"remove {statement} from the setup file or the server"
-                )
+                advice = f"remove {statement} from the setup file; on an external server, run it with RESET, not SET"
+                raise _overridden(arm, setting.name, found.value, statement, advice)
 
 
 def _is_same(server: ServerName, setting: Setting, value: str, ask: Ask) -> bool:

@@ -159,7 +159,11 @@ def common_settings(study: Study) -> dict[str, str]:
     if shared_memory_is_small():
         common["dynamic_shared_memory_type"] = "mmap"
     arms = (arm for context in study.contexts for arm in context.comparison.arms)
-    if any((one.name.lower(), one.value) == ("wal_level", "minimal") for arm in arms for one in arm.settings):
+    if any(
+        (one.name.lower(), one.value.strip().lower()) == ("wal_level", "minimal")
+        for arm in arms
+        for one in arm.settings
+    ):
         # With this level, servers do not start with the default. All arms have the same.
         common["max_wal_senders"] = "0"
     return common

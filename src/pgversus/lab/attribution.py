@@ -1,4 +1,4 @@
-"""The effect of plan changes, measured after the verdicts for each contender with a decided verdict.
+"""The effect of plan changes, measured after the verdicts for each contender that is faster or slower.
 
 Each attribution is a study of its own (study/counterfactual.py), measured by the same engine on the same servers and
 data. Its folder lies beneath the results, so that it is stored, resumed and reported like any other study.
@@ -31,9 +31,10 @@ from pgversus.study.counterfactual import (
 from pgversus.study.design import FIRST_LOOK, Design, StopReason
 from pgversus.study.study import Context, Study
 from pgversus.text.translation import N_
+from pgversus.text.units import count
 
 _TIMES_FIXED = 3.0
-# Multiple of the time of a comparison's blocks: attributions may need as many again, with slower old plans.
+"""Multiple of the time of a comparison's blocks: attributions may need as many again, with slower old plans."""
 
 Measure = Callable[[Study, Path], StopReason]
 """Measures a study and stores it in a folder, resuming existing results of the same question."""
@@ -157,17 +158,17 @@ def attribute(
         waiting = [(one, earlier) for one, earlier in known if earlier is None or not earlier.has_ended]
         for number, (one, earlier) in enumerate(waiting):
             progress.attributing(one.label, number + 1, len(waiting))
+            stopped, reason = None, N_("the remaining budget is too short to measure it")
             try:
                 stopped = _measured(one, earlier, left_s / (len(waiting) - number), measure, progress)
             except PgversusError as error:
-                not_attributed[one.key] = error.summary
-                progress.say(f"{one.label}: {not_attributed[one.key]}")
-                _move_other_away(one, earlier)
-                continue
-            if stopped is None:
-                not_attributed[one.key] = N_("the remaining budget is too short to measure it")
-                _move_other_away(one, earlier)
+                reason = error.summary
+                progress.say(f"{one.label}: {reason}")
             now = _so_far(one)
+            if stopped is None:
+                not_attributed[one.key] = reason
+                if now is None:
+                    _move_other_away(one, earlier)
             left_s -= (0.0 if now is None else now.spent_s) - (0.0 if earlier is None else earlier.spent_s)
             if stopped is StopReason.INTERRUPTED:
                 note_interrupt()
@@ -191,7 +192,9 @@ def _measured(
     else:
         return None
     blocks = study.contexts[0].comparison.design.stopping_rule.last_look
-    progress.say(f"measuring the effect of the plans of {one.label} in {blocks} blocks: {one.restoration.text}")
+    progress.say(
+        f"measuring the effect of the plans of {one.label} in {count(blocks, 'block')}, with {one.restoration.text}"
+    )
     return measure(study, one.folder)
 
 
@@ -210,7 +213,7 @@ def _wanted(study: Study, results: Path) -> Iterator[_Wanted]:
     for answer in read_answer(results).answers:
         context = contexts[answer.context.number]
         for result in answer.analysis.results:
-            # Read plans only for decided verdicts: there may be thousands.
+            # Plans are read only if there is a difference: there may be thousands.
             plans = answer.plans() if result.verdict in DIFFERENT else None
             arm = context.comparison.arms[result.contender]
             if plans is None or not arm.workload.has_plans:

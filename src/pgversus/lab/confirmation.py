@@ -1,4 +1,4 @@
-"""The confirmation of an upgrade check: measures differences from its screening again before reporting them."""
+"""The confirmation of an upgrade check: measures differences from its screening again. Others are only likely."""
 
 from pathlib import Path
 

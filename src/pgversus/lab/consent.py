@@ -53,7 +53,7 @@ def _require(opened: OpenedStudy, ask: Ask | None) -> bool:
         return False
     if ask is None or not ask(opened):
         raise StudyError(
-            "this study requires access beyond managed servers and the files in its folder",
+            "this study requires access to more than its folder and servers that pgversus starts itself",
             slug="study-not-trusted",
             where=opened.study.file_name,
             found="\n".join(opened.access.lines),

@@ -49,8 +49,9 @@ def failures_of_first_run(label: str, workload: Workload, patience_s: float, to_
             slug="workload-hangs",
             where=where,
             found=str(error),
-            expected=f"an end within {patience_s:.0f} s, a part of the budget",
-            to_do="look for waits in pg_stat_activity and pg_locks, or run the same command with a larger --budget",
+            expected=f"completion within {patience_s:.0f} s, a fraction of the budget",
+            to_do="look for waits in pg_stat_activity and pg_locks, or run the same command with a larger --budget "
+            "(and without --blocks)",
         ) from error
     except TrialFailedError as error:
         raise WorkloadError(
@@ -129,7 +130,7 @@ def _away(server: ArmServer, error: ServerError) -> ServerError:
         slug="server-away",
         where=server.arm.label,
         found=error.found,
-        expected=f"a successful connection within {_LONGEST_AWAY_S:.0f} s after a load failed on it",
+        expected=f"a new connection within {_LONGEST_AWAY_S:.0f} s",
         to_do=f"check that the server is running; {WHAT_IS_KEPT}",
     )
 

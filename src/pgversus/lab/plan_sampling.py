@@ -19,6 +19,7 @@ _WANTED = 200
 """Plans wanted from each arm, so that a plan used once in 50 executions is seen at least once with 98 % probability."""
 _LEAST_S = 1.0
 _SEED = 2
+_NOT_ALLOWED = "the role that executes the statements of an application is not allowed to load auto_explain"
 # Not the seed used to capture statements: different values may have different plans.
 _OF_PGBENCH = re.compile(r'"Query Text": "(?:select count\(\*\) from pgbench_branches|select o\.n, p\.partstrat)')
 # Queries of pgbench itself before a built-in script: number of branches, and whether tables are partitioned.
@@ -42,7 +43,7 @@ def _sampled(server: ArmServer, load: PgbenchLoad, pilot: PilotResult, captured:
     if server.log is None:
         return SampledPlans(told=0, others=0, failure="the log of an external server cannot be read")
     if load.workload.is_of_application:
-        return SampledPlans(told=0, others=0, failure="the role of an application may not load auto_explain")
+        return SampledPlans(told=0, others=0, failure=_NOT_ALLOWED)
     seconds = max(_LEAST_S, least_window_s(load.workload.rate, load.workload.clients), 2 * pilot.slowest_latency_s)
     # The rate of the slowest arm, so that faster arms yield more plans.
     tps = load.workload.rate or load.workload.clients / pilot.slowest_latency_s

@@ -9,7 +9,7 @@ from typing import Any
 
 from pgversus.builds.model import Build
 from pgversus.builds.provide import provide, using_builds
-from pgversus.data.cache_quota import make_room, most_kept_bytes
+from pgversus.data.cache_quota import free_space_for, most_kept_bytes
 from pgversus.data.loading import Loading
 from pgversus.data.snapshots import SnapshotCache, Snapshots
 from pgversus.engine.progress import Progress
@@ -105,7 +105,7 @@ def open_resources(
     cache = open_cache()
     for name in sweep(cache.runs):
         progress.say(f"removed the files of the killed run {name}")
-    make_room(needs_of(study), cache, progress.say)
+    free_space_for(needs_of(study), cache, progress.say)
     with failures_of_the_host(cache.root):
         builds = _provide(study, before, cache, user, progress)
     with ExitStack() as stack:

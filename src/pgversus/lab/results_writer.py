@@ -108,12 +108,12 @@ class ResultsWriter:
         # Store question, environment and order (the seed) before the first block, so that a resumed run has them.
         hidden = without_secrets(self._study)
         self._begins()
-        return Results.begin(self._folder, hidden.fact, hidden.contexts, self._facts)
+        return Results.begin(self._folder, hidden.metadata, hidden.contexts, self._facts)
 
     def _update(self, results: Results, earlier: StoredStudy) -> None:
-        if earlier.study != study_without_secrets(self._study.fact):
+        if earlier.study != study_without_secrets(self._study.metadata):
             # Its texts and quantities of interest may have changed; its contexts have not.
-            results.add_study(self._study.fact)
+            results.add_study(self._study.metadata)
         for name, value in self._facts.items():
             results.add_fact(name, value)
 

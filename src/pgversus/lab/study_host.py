@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from pgversus.data.snapshots import Snapshots
 from pgversus.engine.hosts import Hosts, ThisHost
 from pgversus.engine.progress import Progress
+from pgversus.errors import ServerError
 from pgversus.host.counters import OtherLoad
 from pgversus.host.directories import open_cache
 from pgversus.host.facts import host_facts
@@ -33,15 +34,17 @@ from pgversus.lab.resume_checks import (
 from pgversus.lab.testbed import PostgresTestbed
 from pgversus.postgres.client import Client, check_encryption, check_login
 from pgversus.postgres.labels import label_of_running
-from pgversus.postgres.session import uri_target
+from pgversus.postgres.session import Target, connect, uri_target
 from pgversus.records.plans import CapturedStatement
 from pgversus.records.trials import Block
 from pgversus.store.leases import Lease, Outcome
-from pgversus.study.servers import RunningServer, ServerName
+from pgversus.study.servers import OLDEST_MAJOR, RunningServer, ServerName
 from pgversus.study.study import Study, StudyKind
 from pgversus.text.units import percent
 
 _BUSY = 0.25
+_VERSIONS_OF_MAJOR = 10_000
+"""Factor between a major version and server_version_num."""
 # Share of CPU time used by other programs above which a host is reported as busy.
 
 
@@ -231,6 +234,20 @@ def _say_if_busy(others_share: float, progress: Progress) -> bool:
     return is_busy
 
 
+def _check_version(target: Target, label: str) -> None:
+    with connect(target) as connection:
+        found = connection.info.server_version
+    if found < OLDEST_MAJOR * _VERSIONS_OF_MAJOR:
+        raise ServerError(
+            "the external server is too old",
+            slug="server-too-old",
+            where=label,
+            found=f"server_version_num {found}",
+            expected=f"PostgreSQL {OLDEST_MAJOR} or newer",
+            to_do="compare newer versions",
+        )
+
+
 def check_external_servers(study: Study, client: Client) -> None:
     """Check that the client supports the encryption that external servers require, and that they accept its user."""
     arms = [arm for context in study.contexts for arm in context.comparison.arms]
@@ -240,3 +257,4 @@ def check_external_servers(study: Study, client: Client) -> None:
             target, label = uri_target(server.uri, ()), label_of_running(server)
             check_encryption(client, target, label, runs_psql=server in with_files)
             check_login(client, target, label)
+            _check_version(target, label)

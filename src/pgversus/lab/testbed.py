@@ -28,19 +28,18 @@ from pgversus.lab.resources import StudyResources
 from pgversus.lab.runner import WorkloadRunner
 from pgversus.postgres.fingerprint import Fingerprint, differences, table_differences
 from pgversus.records.preparation import RUNNING_SERVER, ArmFacts, Preparation, first_patience_s
-from pgversus.study.application import FACTOR
 from pgversus.study.comparison import BASELINE, Arm, CacheState
 from pgversus.study.dataset import Dataset
 from pgversus.study.needs import KEPT_COPIES_BYTES, disk_bytes
 from pgversus.study.servers import RunningServer, ServerName
 from pgversus.study.settings import Setting
 from pgversus.study.study import Context, Study
-from pgversus.study.windows import check_budget, check_windows
+from pgversus.study.windows import check_budget, check_first_loads, check_windows
 from pgversus.study.workload import PgbenchWorkload, loads_of, operations_of
 from pgversus.workload.pgbench_run import PgbenchLoad, write_scripts
 
 _CLIENTS_PER_SECOND = 50
-# Connections that any host can open in a second; needed for the first load only.
+"""Connections that any host can open in a second; needed for the first load only."""
 
 _ArmKey = tuple[ServerName, Dataset, tuple[Setting, ...], bool]
 _ScriptFiles = tuple[Path | None, ...]
@@ -307,8 +306,8 @@ def _may_have_other_rows(context: Context) -> bool:
     A version may reject an object of a dump, or compute a materialized view differently. That must not end the check of
     all other statements.
     """
-    is_of_check = any(name == FACTOR for name, _ in context.levels)
-    return is_of_check and context.comparison.baseline.dataset.restore is not None
+    baseline = context.comparison.baseline
+    return baseline.workload.is_of_application and baseline.dataset.restore is not None
 
 
 def check_context(context: Context, *, is_joint: bool = False) -> None:
@@ -324,6 +323,7 @@ def check_context(context: Context, *, is_joint: bool = False) -> None:
         check_windows(
             comparison.design, rate=workload.rate, clients=workload.clients, is_cold=is_cold, is_joint=is_joint
         )
+        check_first_loads(comparison.design, len(comparison.arms), rate=workload.rate, clients=workload.clients)
 
 
 def _check_external_servers(context: Context) -> None:

@@ -76,7 +76,8 @@ def unwritable(folder: Path, why: object) -> StoreError:
         where=str(folder),
         found=str(why),
         expected="a writable folder",
-        to_do="correct this, or specify a different folder with --results; finished blocks are stored",
+        to_do="free disk space or correct the permissions, or specify a different folder with --results; finished "
+        "blocks are stored",
     )
 
 

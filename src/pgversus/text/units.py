@@ -198,7 +198,7 @@ def significant(value: float, digits: int = 3) -> str:
     """Format a number with this many significant digits, with separated thousands and without exponent."""
     if value == 0:
         return "0"
-        # Format with exponent first, so that rounding of 999.9 is included.
+    # Format with exponent first, so that rounding of 999.9 is included.
     exponent = int(f"{value:.{digits - 1}e}".partition("e")[2])
     decimals = digits - 1 - exponent
     if decimals <= 0:

@@ -251,7 +251,7 @@ def _keep(file: Path, user: ServerUser, place: Path, *, stale: str) -> None:
             shutil.copyfileobj(log, kept)
     except OSError as error:
         raise StoreError(
-            "a transaction log could not be stored",
+            "a per-transaction log file of pgbench could not be stored",
             slug="store-unwritable",
             where=str(place.parent),
             found=error.strerror or str(error),

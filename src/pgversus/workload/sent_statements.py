@@ -27,12 +27,14 @@ _SENT_LINE = re.compile(r"^[^\s:]+: (?:debug: )?client \d+ (sending|\w+)\b ?", r
 _SENDING = "sending"
 _HEAD_OF_BUILTIN = re.compile(r"\A-- .*\n")
 _TOKEN = re.compile(
-    rf"(?P<opening>{QUOTE})|(?P<meta>^[ \t]*\\(?:[^\n\\]++|\\\n?)*+)|(?P<end>;|\\[ag]set[^\n]*)", re.MULTILINE
+    rf"(?P<opening>{QUOTE})|(?P<meta>(?:^|(?<=;))[ \t]*\\(?:[^\n\\]++|\\\n?)*+)|(?P<end>;|\\[ag]set[^\n]*)",
+    re.MULTILINE,
 )
 _PARAMETER = re.compile(r"\$\d+")
 _TRANSACTION = re.compile(
     r"\s*(?:BEGIN|START\s+TRANSACTION|COMMIT|END|ABORT|ROLLBACK)\b(?!\s+(?:TO|PREPARED)\b)", re.IGNORECASE
 )
+_TWO_PHASE = re.compile(r"\s*(?:PREPARE\s+TRANSACTION|(?:COMMIT|ROLLBACK)\s+PREPARED)\b", re.IGNORECASE)
 _LEFT_OUT = re.compile(r"\s*\\(?:startpipeline|endpipeline|syncpipeline|sleep)\b")
 
 
@@ -136,6 +138,7 @@ def statements_of(workload: PgbenchWorkload, client: Client, target: Target, scr
         if script.prepared is not None:
             found.append(_prepared_statement(script.name, script.prepared))
             continue
+        _check_one_phase(script, client)
         file = _written(script, client, scratch)
         texts = sent_statements(_recorded(script, workload, client, target, file, QueryMode.SIMPLE))
         templates: list[str] = []
@@ -144,6 +147,20 @@ def statements_of(workload: PgbenchWorkload, client: Client, target: Target, scr
         pairs = zip_longest(texts, templates[: len(texts)])
         found += [_statement(script, number, text, template) for number, (text, template) in enumerate(pairs, start=1)]
     return found
+
+
+def _check_one_phase(script: Script, client: Client) -> None:
+    """Raise WorkloadError for a script with two-phase commits, which cannot be rolled back."""
+    for part in _parts(_text(script, client)):
+        if _TWO_PHASE.match(without_comments(part, " ")):
+            raise WorkloadError(
+                "the statements of a script cannot be recorded",
+                slug="workload-statements-unknown",
+                where=script.name,
+                found=" ".join(part.split()),
+                expected="statements that can be rolled back",
+                to_do="omit PREPARE TRANSACTION, or add --no-plans",
+            )
 
 
 def _prepared_statement(name: str, prepared: PreparedStatement) -> Statement:

@@ -10,7 +10,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from pgversus.cli.main import pgversus
+from pgversus.cli.main import _check_utf8, pgversus
 from pgversus.cli.options import GroupedCommand
 from pgversus.errors import ExitCode
 
@@ -154,3 +154,9 @@ def test_help_imports_no_slow_modules() -> None:
     code = f"import sys, pgversus.cli.main; print(*sorted({slow!r} & sys.modules.keys()))"
     ended = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert ended.stdout.split() == []
+
+
+def test_an_argument_that_is_not_utf8_is_refused() -> None:
+    _check_utf8("n=\u00fc")
+    with pytest.raises(click.UsageError, match="an argument is not UTF-8"):
+        _check_utf8("n=\udcfc")

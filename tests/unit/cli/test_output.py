@@ -56,6 +56,12 @@ def test_a_file_whose_name_is_not_utf8_is_refused_before_anything_is_stored(tmp_
     assert (caught.value.slug, caught.value.found) == ("study-no-file", "a name that is not UTF-8")
 
 
+def test_the_mark_at_the_beginning_of_a_script_is_not_a_part_of_it(tmp_path: Path) -> None:
+    file = tmp_path / "windows.sql"
+    file.write_bytes(b"\xef\xbb\xbfSELECT 1;\n")
+    assert read_text(str(file), "-f") == "SELECT 1;\n"
+
+
 def test_only_one_module_writes_to_the_streams() -> None:
     """Every text for a terminal goes through it, or through a console that escapes control characters."""
     package = Path(pgversus.__file__).parent

@@ -42,7 +42,7 @@ def test_statements_are_listed_with_shares_and_obstacles(export: str) -> None:
         "",
         "cannot be executed as the application does:",
         "  1 statement, 50.0 % of the time: no values for its parameters",
-        "  1 statement, 10.0 % of the time: neither SELECT, INSERT, UPDATE, DELETE nor MERGE",
+        "  1 statement, 10.0 % of the time: not a SELECT, INSERT, UPDATE, DELETE or MERGE",
     ]
 
 

@@ -48,7 +48,7 @@ def measured(folder: Path, of: Study, effects: list[float], plans: CapturedPlans
     blocks: instead of those with these ratios.
     """
     facts = {"host": {"cpus": 2}, "client": {"version": "18.6", "origin": "made up"}, "budget_s": of.budget_s}
-    results = Results.begin(folder, of.fact, of.contexts, {**facts, "ended": "decided"})
+    results = Results.begin(folder, of.metadata, of.contexts, {**facts, "ended": "decided"})
     for context, effect in zip(of.contexts, effects, strict=True):
         requested = context.comparison
         found = Preparation(
@@ -81,7 +81,7 @@ class Measuring:
         (context,) = of.contexts
         design = context.comparison.design
         facts = {"host": {"cpus": 2}, "client": {"version": "18.6", "origin": "made up"}, "budget_s": of.budget_s}
-        results = Results.begin(folder, of.fact, of.contexts, facts)
+        results = Results.begin(folder, of.metadata, of.contexts, facts)
         found = Preparation(
             design=design,
             arms=(ARM,) * 3,
@@ -195,6 +195,24 @@ def test_a_failed_attribution_is_reported_and_the_others_continue(tmp_path: Path
     first, second = read_answer(tmp_path).answers
     assert first.attributed[1].failure == found["1-1"]
     assert second.attributed[1].found is not None
+
+
+def test_the_time_of_a_failed_attribution_is_spent(tmp_path: Path) -> None:
+    requested = study(2)
+    measured(tmp_path, requested, [2.0, 2.0], plans_of(OLD, NEW, undone_by=OFF))
+
+    def measure(of: Study, folder: Path) -> StopReason:
+        measuring(of, folder)
+        if len(measuring.requested) == 1:
+            raise WorkloadError("lost", slug="s", where="q", found="f", expected="e", to_do="t")
+        return StopReason.BLOCKS
+
+    measuring, without_failure = Measuring(), Measuring()
+    attribute(requested, tmp_path, measure, Progress())
+    other = tmp_path / "other"
+    measured(other, requested, [2.0, 2.0], plans_of(OLD, NEW, undone_by=OFF))
+    attribute(requested, other, without_failure, Progress())
+    assert [one.budget_s for one in measuring.requested] == [one.budget_s for one in without_failure.requested]
 
 
 def test_ctrl_c_leaves_the_verdicts_untouched(tmp_path: Path) -> None:
@@ -390,7 +408,7 @@ def garbage(folder: Path) -> None:
 def without_contexts(folder: Path) -> None:
     folder.parent.mkdir(parents=True)
     Results.begin(
-        folder, replace(study(), contexts=()).fact, (), {"host": {"cpus": 2}, "client": {"version": "1"}}
+        folder, replace(study(), contexts=()).metadata, (), {"host": {"cpus": 2}, "client": {"version": "1"}}
     ).close()
 
 

@@ -212,7 +212,7 @@ def test_an_impossible_results_folder_is_refused(study: Study, tmp_path: Path) -
 
 def test_results_of_a_different_study_are_refused_first(study: Study, tmp_path: Path) -> None:
     possible = requested(study, tmp_path).study
-    Results.begin(tmp_path / "r", possible.fact, possible.contexts).close()
+    Results.begin(tmp_path / "r", possible.metadata, possible.contexts).close()
     requested(study, tmp_path)
     text = (tmp_path / "s.toml").read_text().replace("select-only", "tpcb-like")
     (tmp_path / "s.toml").write_text(text)

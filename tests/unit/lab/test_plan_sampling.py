@@ -51,4 +51,4 @@ def test_the_plans_of_an_application_are_not_sampled(tmp_path: Path) -> None:
     load = SimpleNamespace(workload=SimpleNamespace(is_of_application=True))
     server, plans = SimpleNamespace(log=tmp_path), plans_of(captured(scan("t")), captured(scan("t")))
     found = sampled(cast("Any", [server] * 2), cast("Any", [load] * 2), cast("Any", None), plans)
-    assert [one.failure for one in found] == ["the role of an application may not load auto_explain"] * 2
+    assert [one.failure for one in found] == [plan_sampling._NOT_ALLOWED] * 2

@@ -43,7 +43,7 @@ def test_texts_of_a_study_are_updated_on_resume(tmp_path: Path) -> None:
     first = run(tmp_path, None, failing=False)
     again = replace(REQUESTED, title="T", question="Q", published="level,tps\n17,1\n", metrics=("wal_bytes",))
     second = run(tmp_path, first, failing=False, requested=again)
-    assert (first.study, second.study) == (REQUESTED.fact, again.fact)
+    assert (first.study, second.study) == (REQUESTED.metadata, again.metadata)
     run(tmp_path, second, failing=False, requested=again)
     database = sqlite3.connect(tmp_path / FILE_NAME)
     assert database.execute("SELECT count(*) FROM fact WHERE name = 'study'").fetchone() == (2,)

@@ -53,7 +53,7 @@ def stored(requested: Study, *preparations: Preparation) -> StoredStudy:
         )
         for context, preparation in zip_longest(without_secrets(requested).contexts, preparations)
     )
-    return StoredStudy(study=requested.fact, facts={}, contexts=contexts, attempts={})
+    return StoredStudy(study=requested.metadata, facts={}, contexts=contexts, attempts={})
 
 
 def prepared(*, writes: bool) -> Preparation:

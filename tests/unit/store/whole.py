@@ -64,7 +64,7 @@ def write_whole(folder: Path) -> None:
         "loaded": ["db.example"],
         "budget_s": 60.0,
     }
-    results = Results.begin(folder, study.fact, contexts, facts)
+    results = Results.begin(folder, study.metadata, contexts, facts)
     setting = PlannerSetting(value="4096", default="4096", is_switch=False)
     one, other = (
         replace(captured(plan, None, statistics=statistics), settings={"work_mem": setting})

@@ -1,9 +1,15 @@
 r"""Scripts as one transaction, and their statements from the --debug output of pgbench 18.6."""
 
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
 import pytest
 
+from pgversus.errors import WorkloadError
 from pgversus.host.commands import Finished
+from pgversus.study.workload import Script
 from pgversus.workload.sent_statements import (
+    _check_one_phase,
     _why,
     in_one_transaction,
     parameters_of,
@@ -13,6 +19,9 @@ from pgversus.workload.sent_statements import (
     with_questions,
 )
 from tests.bounded import processor_time
+
+if TYPE_CHECKING:
+    from pgversus.postgres.client import Client
 
 SCRIPT = r"""-- first
 \set aid random(1, 100)
@@ -72,11 +81,24 @@ def test_a_script_becomes_one_transaction_that_is_rolled_back() -> None:
         ("\\startpipeline\nSELECT 1;\n\\endpipeline\n", "BEGIN;\n\nSELECT 1;\n\n\nROLLBACK;\n"),
         ('SELECT 1 AS "a;b";', 'BEGIN;\nSELECT 1 AS "a;b";\nROLLBACK;\n'),
         ("\\set a 1 + \\\n  2\nSELECT :a;", "BEGIN;\n\\set a 1 + \\\n  2\nSELECT :a;\nROLLBACK;\n"),
+        # pgbench also accepts its commands after a semicolon.
+        ("SELECT 1; \\sleep 1 ms\nSELECT 2;", "BEGIN;\nSELECT 1;\nSELECT 2;\nROLLBACK;\n"),
         ("", "BEGIN;\n\nROLLBACK;\n"),
     ],
 )
 def test_statements_end_as_in_pgbench(script: str, whole: str) -> None:
     assert in_one_transaction(script) == whole
+
+
+@pytest.mark.parametrize(
+    "statement", ["prepare transaction 'a'", "-- now\nCOMMIT PREPARED 'a'", "ROLLBACK PREPARED 'a'"]
+)
+def test_two_phase_commits_are_not_recorded(statement: str) -> None:
+    script = Script(name="2pc.sql", text=f"BEGIN;\nUPDATE t SET a = 1;\n{statement};\n")
+    with pytest.raises(WorkloadError) as caught:
+        _check_one_phase(script, cast("Client", None))
+    assert caught.value.slug == "workload-statements-unknown"
+    _check_one_phase(replace(script, text="PREPARE p AS SELECT 1;"), cast("Client", None))
 
 
 @pytest.mark.parametrize("prefix", ["pgbench:", "pgbench: debug:", "pgbench16:"])
