@@ -1,6 +1,7 @@
 """Check 30 statements on two versions, and compare the findings with the truth: `make bench-statements`.
 
-The statements come from the release notes of 15 to 18 (statements/statements.sql); --work names a folder with others.
+The statements come from the release notes of 15 to 18 (statements/statements.sql). --statements held_out.sql checks 14
+others on the same data; --work names a folder with data and statements.
 The truth comes from pgbench, which runs each statement for a minute on each server: ten seconds in each of six turns,
 each turn on newly loaded and restarted servers. Upgrade checks classify all statements, in both directions, and checks
 of each version against itself look for false findings. Each turn and each check is stored in --folder, from which the
@@ -45,6 +46,8 @@ _WORK = Path(__file__).with_name("statements")
 _VERSIONS = ("15.14", "18.0")
 _TURNS = 6
 _MISSED, _SAME = math.log(1.1), math.log(1.02)
+_LARGE = 1000.0
+"""Ratios from here on are shown without decimals."""
 _SIGNS = {"slower": -1, "likely slower": -1, "faster": 1, "likely faster": 1}
 
 
@@ -94,9 +97,10 @@ def main() -> None:
     """Measure what is missing, then print a table for each direction and a line for the checks of equal versions."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "--folder", type=Path, default=Path("bench-statements"), help="results; default bench-statements"
+        "--folder", type=Path, help="results, of one file only; default bench-statements, after the name of the file"
     )
-    parser.add_argument("--work", type=Path, default=_WORK, help="folder with setup.sql and statements.sql")
+    parser.add_argument("--work", type=Path, default=_WORK, help="folder with setup.sql and the statements")
+    parser.add_argument("--statements", default="statements.sql", help="a file in it; default statements.sql")
     parser.add_argument("--versions", nargs=2, default=_VERSIONS, help=f"default {' '.join(_VERSIONS)}")
     parser.add_argument("--seconds", type=float, default=60.0, help="time of pgbench for each statement; default 60")
     parser.add_argument("--budget", default="10m", help="for confirming in a check; default 10m")
@@ -106,11 +110,13 @@ def main() -> None:
     )
     arguments = parser.parse_args()
     begin_before = time.monotonic() + 60 * arguments.minutes
-    arguments.folder.mkdir(parents=True, exist_ok=True)
-    work, (a, b) = _Work(arguments.work.absolute(), arguments.seconds), arguments.versions
-    checks = _Checks(work, arguments.folder.absolute(), arguments.budget, begin_before)
+    folder = arguments.folder or Path(f"bench-{Path(arguments.statements).stem}")
+    folder.mkdir(parents=True, exist_ok=True)
+    work = _Work(arguments.work.absolute(), arguments.statements, arguments.seconds)
+    a, b = arguments.versions
+    checks = _Checks(work, folder.absolute(), arguments.budget, begin_before)
     directions = [(source, target, checks.get(source, target, 1)) for source, target in ((a, b), (b, a))]
-    truths = _truths(work, (a, b), arguments.folder / "truth.jsonl", begin_before)
+    truths = _truths(work, (a, b), folder / "truth.jsonl", begin_before)
     equal = [(a, b)[number % 2] for number in range(arguments.same)]
     same = [checks.get(version, version, number) for number, version in enumerate(equal)]
     for source, target, check in directions:
@@ -123,13 +129,13 @@ def main() -> None:
 class _Work:
     """The data and the statements."""
 
-    def __init__(self, folder: Path, seconds: float) -> None:
-        """seconds: time of pgbench for each statement and server."""
-        self.folder = folder
+    def __init__(self, folder: Path, statements: str, seconds: float) -> None:
+        """statements: a file in the folder. seconds: time of pgbench for each statement and server."""
+        self.folder, self.file = folder, folder / statements
         self.setup = (folder / "setup.sql").read_text(encoding="utf-8")
         self.turn_s = seconds / _TURNS
-        collection, file = Collection(), folder / "statements.sql"
-        read_sql(file.name, file.read_text(encoding="utf-8"), file.stem, collection)
+        collection = Collection()
+        read_sql(self.file.name, self.file.read_text(encoding="utf-8"), self.file.stem, collection)
         self.statements = {one.name: one for one in collection.statements}
 
     def key(self, name: str) -> str:
@@ -232,12 +238,15 @@ class _Checks:
                 return None
             self._measure(source, target, seed, results, answer)
         stored = json.loads(answer.read_text(encoding="utf-8"))
-        return Checked(document=stored["document"], wall_s=stored["wall_s"], load_s=stored["load_s"])
+        checked = Checked(document=stored["document"], wall_s=stored["wall_s"], load_s=stored["load_s"])
+        if not checked.findings.keys() & self._work.statements.keys():
+            raise SystemExit(f"{answer}: a check of other statements")
+        return checked
 
     def _measure(self, source: str, target: str, seed: int, results: Path, answer: Path) -> None:
         """Run a check, or resume it, and store its answer. SystemExit if it ends without an answer."""
         data = ("--setup", str(self._work.folder / "setup.sql"), "--full-statistics")
-        statements = ("--statements", str(self._work.folder / "statements.sql"), "--coverage", "100%")
+        statements = ("--statements", str(self._work.file), "--coverage", "100%")
         # Equal versions have equal plans.
         plans = ("--no-plans",) if source == target else ()
         design = ("--budget", self._budget, "--seed", str(seed), *plans, "--results", str(results), "--json")
@@ -280,12 +289,20 @@ def _print_table(check: Checked, truths: Mapping[str, Truth]) -> None:
         truth = truths.get(name)
         remark = _remark(truth, found)
         remarks[remark] += 1
-        shown = f"{'-':>9}{'-':>7}" if truth is None else f"{math.exp(truth.point):9.3f}{math.expm1(truth.error):7.1%}"
+        shown = (
+            f"{'-':>9}{'-':>7}"
+            if truth is None
+            else f"{_ratio(math.exp(truth.point)):>9}{math.expm1(truth.error):7.1%}"
+        )
         widths = zip((found["ratio"], found["low"], found["high"]), (10, 8, 8), strict=True)
-        ours = "".join(f"{'-':>{width}}" if one is None else f"{one:{width}.3f}" for one, width in widths)
+        ours = "".join(f"{_ratio(one):>{width}}" for one, width in widths)
         plan = ", plan changed" if found["has_changed_plan"] else ""
         print(f"{name:<32}{shown}{ours}  {found['finding']}{plan}{remark and f'  {remark}'}")
     print(", ".join(f"{number} {remark or 'right'}" for remark, number in sorted(remarks.items())))
+
+
+def _ratio(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}" if value < _LARGE else f"{value:.0f}"
 
 
 def _remark(truth: Truth | None, found: Mapping[str, Any]) -> str:
@@ -293,7 +310,7 @@ def _remark(truth: Truth | None, found: Mapping[str, Any]) -> str:
     if found["low"] is None or found["high"] is None:
         return "NO INTERVAL"
     if truth is None:
-        return "" if found["statement"]["is_planning"] else "NO TRUTH"
+        return "without truth" if found["statement"]["is_planning"] else "NO TRUTH"
     claimed = _SIGNS.get(found["finding"], 0)
     low, high = truth.point - truth.error, truth.point + truth.error
     is_on_other_side = high < 0 if claimed > 0 else low > 0

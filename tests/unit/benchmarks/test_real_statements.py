@@ -48,7 +48,7 @@ def test_an_uncertain_truth_contradicts_nothing() -> None:
 def test_a_finding_without_an_interval_is_remarked() -> None:
     assert _remark(truth(0.5), found("fails", low=None)) == "NO INTERVAL"
     assert _remark(None, found("slower")) == "NO TRUTH"
-    assert _remark(None, found("slower", is_planning=True)) == ""
+    assert _remark(None, found("slower", is_planning=True)) == "without truth"
 
 
 def test_the_truth_has_an_interval_over_its_turns() -> None:
