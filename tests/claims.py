@@ -15,14 +15,16 @@ _STOPPERS = ("Limit", "Merge")
 _DRAINING = ("Hash", "HashAggregate", "Aggregate", "Partial Aggregate", "Sort")
 
 
-def check_claims(baseline: Plan, contender: Plan, index_keys: Mapping[str, tuple[str, ...]]) -> None:
+def check_claims(
+    baseline: Plan, contender: Plan, index_keys: Mapping[str, tuple[str, ...]], parameters: int = 0
+) -> None:
     """Raise AssertionError with the sentence if a change that is reported between the two plans is not true.
 
-    index_keys: the keys of all indexes.
+    index_keys: the keys of all indexes. parameters: number of parameters of a prepared statement.
     """
-    found = difference(baseline, replace(contender, index_keys=index_keys))
+    found = difference(baseline, replace(contender, index_keys=index_keys), parameters=parameters)
     assert sentences(found) or found.level is PlanLevel.IDENTICAL
-    plans = in_common_form(baseline, found.contender)
+    plans = in_common_form(baseline, found.contender, parameters)
     for change in found.changes:
         assert _TRUTHS[change.kind](plans, change, index_keys), f"{change.kind}: {sentence(change)} {change}"
 
