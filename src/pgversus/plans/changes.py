@@ -1,10 +1,12 @@
 """Changes between two plans: their kinds, and the rules that detect them in pairs of nodes."""
 
+import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from itertools import chain
 
 from pgversus.plans.levels import SPILLED, ComparablePlan, PlanLevel
@@ -106,6 +108,8 @@ class Change:
     """The node as EXPLAIN prints it, in the contender's plan if it is in both."""
     was: str | float | None = None
     now: str | float | None = None
+    are_rounded: tuple[bool, bool] = (False, False)
+    """Whether `was` and `now` are products of rounded numbers, and so only about right."""
     name: str = ""
     """The changed part: a heading, a fact, a subplan."""
     details: tuple[str, ...] = ()
@@ -160,7 +164,7 @@ def amount_changes(baseline: Plan, contender: Plan, matching: NodeMatching) -> I
         if not (in_workers[0][place] or in_workers[1][there]):
             found += _loops(was, now)
             found += _memory(was, now)
-            yield from _counts(was, now, (place, there))
+            yield from _counts(baseline, contender, (place, there))
         # Rows of partial results, and the share of a worker, depend on how many workers were launched.
         if processes[0][place] == processes[1][there]:
             found += _rows(was, now)
@@ -168,8 +172,17 @@ def amount_changes(baseline: Plan, contender: Plan, matching: NodeMatching) -> I
                 found += _estimates(was, now)
         runs = was.measured.loops, now.measured.loops
         for kind, amount, amount_there in found:
-            name = _PER_EXECUTION if kind is ChangeKind.ESTIMATE and runs != (1, 1) else ""
-            yield Change(kind=kind, node=now.text, name=name, was=amount, now=amount_there, places=(place, there))
+            if kind in _AMOUNT_OF and not _is_apart((baseline, contender), (place, there), _AMOUNT_OF[kind]):
+                continue
+            yield Change(
+                kind=kind,
+                node=now.text,
+                name=_PER_EXECUTION if kind is ChangeKind.ESTIMATE and runs != (1, 1) else "",
+                was=amount,
+                now=amount_there,
+                are_rounded=(_is_rounded(kind, was), _is_rounded(kind, now)),
+                places=(place, there),
+            )
     yield from _blocks(baseline, contender)
 
 
@@ -183,18 +196,61 @@ def _blocks(baseline: Plan, contender: Plan) -> Iterator[Change]:
     if was is None or now is None:
         return
     was, now = was * sizes[0], now * sizes[1]
-    if abs(now - was) > _FEW_BLOCKS * max(sizes) and _is_much(was, now):
+    planned = [[workers for workers, _ in plan.gathers] for plan in (baseline, contender)]
+    # How many of the planned workers are launched is chance, and each reads tables and catalogs of its own.
+    is_chance = planned[0] == planned[1] and baseline.gathers != contender.gathers
+    is_apart = _is_apart((baseline, contender), (0, 0), lambda node: node.measured.blocks, sizes)
+    if is_apart and not is_chance and abs(now - was) > _FEW_BLOCKS * max(sizes) and _is_much(was, now):
         yield Change(kind=kind, node=contender.root.text, was=was, now=now, places=(0, 0))
 
 
-def _counts(was: PlanNode, now: PlanNode, places: tuple[int, int]) -> Iterator[Change]:
+_AMOUNT_OF: Mapping[ChangeKind, Callable[[PlanNode], float | None]] = {
+    ChangeKind.LOOPS: lambda node: node.measured.loops,
+    ChangeKind.ROWS: lambda node: node.measured.rows,
+    ChangeKind.ROWS_REMOVED: lambda node: node.measured.rows_removed or 0.0,
+}
+
+
+def _is_rounded(kind: ChangeKind, node: PlanNode) -> bool:
+    """Return whether the amount of a node is the product of a rounded number."""
+    if kind is ChangeKind.ROWS:
+        return node.measured.rounding > 0
+    return kind is ChangeKind.ROWS_REMOVED and node.measured.rounding_of_removed > 0
+
+
+def _is_apart(
+    plans: tuple[Plan, Plan],
+    places: tuple[int, int],
+    amount: Callable[[PlanNode], float | None],
+    scales: tuple[int, int] = (1, 1),
+) -> bool:
+    """Return whether the amounts of all executions of both plans are apart: a difference within them may be chance.
+
+    scales: factors that make the amounts comparable.
+    """
+    ranges = []
+    for plan, place, scale in zip(plans, places, scales, strict=True):
+        runs = (plan, *(run for run in plan.reruns if len(run.nodes) == len(plan.nodes)))
+        values = [scale * found for run in runs if (found := amount(run.nodes[place])) is not None]
+        ranges.append((min(values), max(values)) if values else (math.inf, -math.inf))
+    (low, high), (low_there, high_there) = ranges
+    return high < low_there or high_there < low
+
+
+def _counts(baseline: Plan, contender: Plan, places: tuple[int, int]) -> Iterator[Change]:
     """Yield changes of counts that both plans report, of nodes that read the same index in the same way."""
+    was, now = baseline.nodes[places[0]], contender.nodes[places[1]]
     if (was.op, was.indexes) != (now.op, now.indexes):
         return
     for name in (one for one in COUNTS if one in was.measured.counts and one in now.measured.counts):
         before, after = was.measured.counts[name], now.measured.counts[name]
-        if abs(after - before) > _FEW_BLOCKS and _is_much(before, after):
+        is_apart = _is_apart((baseline, contender), places, partial(_count, name))
+        if is_apart and abs(after - before) > _FEW_BLOCKS and _is_much(before, after):
             yield Change(kind=ChangeKind.COUNT, node=now.text, name=name, was=before, now=after, places=places)
+
+
+def _count(name: str, node: PlanNode) -> float | None:
+    return node.measured.counts.get(name)
 
 
 def _loops(was: PlanNode, now: PlanNode) -> Iterator[tuple[ChangeKind, float, float]]:

@@ -167,6 +167,15 @@ class Plan:
         """Whether the plan was executed, with ANALYZE."""
         return self.root.measured.loops is not None
 
+    @property
+    def gathers(self) -> list[tuple[tuple[str, ...], float | None]]:
+        """For each Gather: the planned workers, and how often the nodes below it ran, in all processes."""
+        return [
+            (node.keys.get("Workers Planned", ()), self.nodes[node.children[-1]].measured.loops)
+            for node in self.nodes
+            if node.family is OperatorFamily.GATHER and node.children
+        ]
+
     def in_workers(self) -> list[bool]:
         """Return for each node whether parallel workers run it, so that their number multiplies its executions."""
         found: list[bool] = []

@@ -77,6 +77,14 @@ def _pushed_down(change: Change) -> str:
     )
 
 
+def _rows(change: Change) -> str:
+    return _("rows returned by {node}: {was}, now {now}", **_numbers(change))
+
+
+def _rows_removed(change: Change) -> str:
+    return _("rows read and discarded by {node}: {was}, now {now}", **_numbers(change))
+
+
 def _estimates(change: Change) -> str:
     shown = {"node": change.node, "was": _estimate(change.was), "now": _estimate(change.now)}
     if change.name:
@@ -116,7 +124,11 @@ def _sides(change: Change) -> dict[str, object]:
 
 
 def _numbers(change: Change) -> dict[str, str]:
-    return {"node": change.node, "was": number(change.was), "now": number(change.now)}
+    was, now = (
+        _("about {value}", value=number(value)) if is_rounded else number(value)
+        for value, is_rounded in zip((change.was, change.now), change.are_rounded, strict=True)
+    )
+    return {"node": change.node, "was": was, "now": now}
 
 
 _SENTENCES: Mapping[ChangeKind, Callable[[Change], str]] = {
@@ -161,8 +173,8 @@ _SENTENCES: Mapping[ChangeKind, Callable[[Change], str]] = {
     ChangeKind.SPILL_NEW: _spill_new,
     ChangeKind.FACT: lambda c: _("{key} of {node} was {was}, now {now}", key=c.name, **_sides(c)),
     ChangeKind.LOOPS: lambda c: _("{node} ran {was}, now {now}", node=c.node, was=_times(c.was), now=_times(c.now)),
-    ChangeKind.ROWS: lambda c: _("rows returned by {node}: {was}, now {now}", **_numbers(c)),
-    ChangeKind.ROWS_REMOVED: lambda c: _("rows read and discarded by {node}: {was}, now {now}", **_numbers(c)),
+    ChangeKind.ROWS: _rows,
+    ChangeKind.ROWS_REMOVED: _rows_removed,
     ChangeKind.ESTIMATE: _estimates,
     ChangeKind.MEMORY: lambda c: _(
         "{node} used {was} of memory, now {now}", node=c.node, was=_size(c.was), now=_size(c.now)

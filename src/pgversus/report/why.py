@@ -76,18 +76,27 @@ def why_of(answer: Answer) -> list[Explanation]:
             changed = [one for one in compared if not one.difference.is_executed_alike]
             worked = [one for one in compared if one.difference.level is PlanLevel.WORK and _amounts(one)]
             shown = changed or (worked if result.verdict in DIFFERENT else [])
+            brief = list(_brief(answer, result, changed))
+            hidden = _hidden_tests(compared) if all(one.difference.is_same_plan for one in changed) else ""
             found.append(
                 Explanation(
                     context=answer.context.label,
                     contender=label,
                     verdict=result.verdict,
-                    brief=list(_brief(answer, result, changed)),
-                    claim=_claim(answer, result, changed, worked),
+                    brief=[together(brief[0], hidden), *brief[1:]],
+                    claim=together(_claim(answer, result, changed, worked), hidden),
                     notes=[statistics_note(one) for one in plans.unlike if one.labels[1] == label],
                     changed=[_changed(one) for one in shown],
                 )
             )
     return found
+
+
+def _hidden_tests(compared: Sequence[ComparedPlans]) -> str:
+    """Return what is not compared in plans that are called the same; empty for nothing."""
+    if not any(one.difference.hides_tests for one in compared):
+        return ""
+    return _("Tests of subplans are not compared, because only one of the servers prints them.")
 
 
 def study_why(answer: StudyAnswer) -> Iterator[Explanation]:
@@ -103,7 +112,7 @@ def _labels(answer: Answer, result: ContenderResult) -> dict[str, str]:
 
 def _brief(answer: Answer, result: ContenderResult, changed: Sequence[ComparedPlans]) -> Iterator[str]:
     """Yield the claim in a sentence, and a second one if the effect was measured."""
-    labels, attributed = _labels(answer, result), answer.attributed.get(result.contender)
+    labels, attributed = _labels(answer, result), answer.attributions.get(result.contender)
     if not changed:
         is_other = _uses_others_under_load(answer, result)
         yield _(_CAPTURED_ONLY if is_other else _SAME_PLANS, **labels)
@@ -116,7 +125,7 @@ def _brief(answer: Answer, result: ContenderResult, changed: Sequence[ComparedPl
         yield _confirmation(result.verdict, found, as_factors=uses_factors([answer])) or _share(found)
 
 
-_SAME_PLANS = N_("{contender} uses the same plans as {baseline}.")
+_SAME_PLANS = N_("The captured plans of {contender} are the same as those of {baseline}.")
 _CAPTURED_ONLY = N_(
     "The captured plans of {contender} are those of {baseline}, but others were used under load (see the caveats)."
 )
@@ -144,7 +153,7 @@ def _claim(
     labels = _labels(answer, result)
     if not changed:
         return _same_plans(answer, result, labels, worked)
-    attributed = answer.attributed.get(result.contender)
+    attributed = answer.attributions.get(result.contender)
     if attributed is not None and attributed.found is not None:
         restored = {**labels, "restoration": attributed.restoration}
         effect = _measured(answer, result, attributed.found, changed, restored)
@@ -191,7 +200,7 @@ def _not_measured(
     answer: Answer, result: ContenderResult, changed: Sequence[ComparedPlans], labels: Mapping[str, str]
 ) -> str:
     """Return why the effect of changed plans is unknown."""
-    attributed = answer.attributed.get(result.contender)
+    attributed = answer.attributions.get(result.contender)
     if attributed is not None:
         return _("The effect of the plans was not measured: {failure}.", failure=attribution_failure(attributed))
     if result.verdict in _WITHOUT_DIFFERENCE:
@@ -221,7 +230,7 @@ def _with_exceptions(restored: str, answer: Answer, result: ContenderResult, cha
     left: set[RemainingDifference | None] = set()
     if answer.comparison.arms[result.contender].workload.rewrite is None:
         left |= {one.undone_by.but_for for one in changed_plans(changed) if one.undone_by is not None}
-    if answer.attributed[result.contender].is_but_for_sorts:
+    if answer.attributions[result.contender].is_but_for_sorts:
         left.add(RemainingDifference.SORTS)
     exceptions = [_(words) for difference, words in _EXCEPT_FOR.items() if difference in left]
     if not exceptions:
@@ -255,9 +264,10 @@ _OTHER_PLANS = _Phrases(
     mostly=N_("The plans of {contender} are the main cause."),
 )
 _OTHER_EXECUTION = _Phrases(
-    differ=N_("{contender} uses the same plans as {baseline}, but executes them differently."),
+    differ=N_("The captured plans of {contender} are the same as those of {baseline}, but executed differently."),
     unmeasured=N_(
-        "{contender} uses the same plans as {baseline}, but executes them differently; the effect was not measured."
+        "The captured plans of {contender} are the same as those of {baseline}, but executed differently; the effect "
+        "was not measured."
     ),
     restored=N_("With {restoration}, {contender} executes its plans as {baseline} does"),
     cause=N_("The cause is how {contender} executes its plans."),
@@ -386,19 +396,20 @@ def _same_plans(
     if worked:
         first = worked[0]
         plans = _(
-            "{contender} uses the same plans as {baseline}, but they do different amounts of work ({statement}: "
-            "{changes}).",
+            "The captured plans of {contender} are the same as those of {baseline}, but do different amounts of work "
+            "({statement}: {changes}).",
             statement=visible(statement_text(first.statement)),
             changes=visible("; ".join(_amounts(first)[:_MOST_AMOUNTS])),
             **labels,
         )
     else:
         plans = _(
-            "{contender} uses the same plans as {baseline}; the captured plans do not explain the difference.", **labels
+            "The captured plans of {contender} are the same as those of {baseline}, and do not explain the difference.",
+            **labels,
         )
     rows = sure_counters(answer, result, _MOST_COUNTERS)
     if not rows:
-        return together(plans, _("No compared counter differs significantly."))
+        return together(plans, _("No counter of the servers' work differs significantly."))
     counters = listed(_counter(row, labels) for row in rows)
     return together(plans, _("Counters that differ significantly: {counters}.", counters=counters))
 

@@ -1016,3 +1016,32 @@ def test_rows_of_workers_that_remove_equal_ones_depend_on_their_number() -> None
         return node("Unique", node("Gather Merge", below, Actual_Rows=10 * (workers + 1), Workers_Planned=2))
 
     assert ChangeKind.ROWS not in kinds(changed(plan_with(2), plan_with(1)))
+
+
+def test_amounts_within_those_of_other_executions_are_not_changes() -> None:
+    def runs(*blocks: int) -> Plan:
+        first, *others = (plan(scan("t", Shared_Hit_Blocks=number)) for number in blocks)
+        return replace(first, reruns=tuple(others))
+
+    assert difference(runs(12_000, 24_000, 13_000), runs(20_000, 12_500, 21_000)).level is PlanLevel.IDENTICAL
+    assert difference(runs(12_000, 14_000, 13_000), runs(20_000, 22_500, 21_000)).level is PlanLevel.WORK
+    small = replace(runs(12_000, 24_000, 13_000), block_bytes=8192)
+    large = replace(runs(10_000, 6_200, 10_500), block_bytes=16384)
+    assert difference(small, large).level is PlanLevel.IDENTICAL
+
+
+def test_blocks_of_different_numbers_of_workers_are_not_compared() -> None:
+    def gathered(processes: int) -> dict[str, Any]:
+        below = scan("t", Actual_Loops=processes, Shared_Hit_Blocks=1000)
+        return node("Gather", below, Shared_Hit_Blocks=1000 * processes, Workers_Planned=2)
+
+    assert ChangeKind.BLOCKS not in kinds(changed(gathered(3), gathered(2)))
+    assert ChangeKind.BLOCKS in kinds(changed(gathered(3), scan("t", "Index Scan", Shared_Hit_Blocks=98)))
+
+
+def test_products_of_rounded_rows_are_about_right() -> None:
+    def inner(rows: int) -> dict[str, Any]:
+        below = scan("b", Actual_Loops=100, Actual_Rows=rows)
+        return node("Nested Loop", scan("a"), below, Join_Type="Inner")
+
+    assert "rows returned by Seq Scan on b: about 1 000, now about 5 000" in sentences(changed(inner(10), inner(50)))

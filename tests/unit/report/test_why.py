@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -90,8 +91,8 @@ def test_the_parts_are_stated_as_factors_and_as_time_per_transaction() -> None:
         ),
         (cases.faster(), UNDONE, failed("no room"), "The effect of the plans was not measured: no room."),
         (cases.undecided(), UNDONE, None, "was not measured: the comparison is undecided"),
-        (cases.undecided(), SAME, None, "17.8 uses the same plans as 16.12."),
-        (cases.faster(), SAME, None, "No compared counter differs significantly."),
+        (cases.undecided(), SAME, None, "The captured plans of 17.8 are the same as those of 16.12."),
+        (cases.faster(), SAME, None, "No counter of the servers' work differs significantly."),
         (
             cases.faster(),
             AT_ODDS,
@@ -172,7 +173,7 @@ def counted(blocks: Sequence[Block]) -> list[Block]:
 
 def test_with_equal_plans_counters_that_differ_are_listed_with_their_intervals() -> None:
     reported = claim(cases.with_plans(answer(counted(cases.steady(1.1))), SAME))
-    assert "17.8 uses the same plans as 16.12; the captured plans do not explain the difference." in reported
+    assert "The captured plans of 17.8 are the same as those of 16.12, and do not explain the difference." in reported
     assert "shared buffer hits per transaction -10.0 % [-10.0 %, -10.0 %]" in reported
 
 
@@ -229,7 +230,7 @@ def test_a_comparison_without_plans_does_not_mention_them() -> None:
 @pytest.mark.parametrize(
     ("plans", "more", "brief"),
     [
-        (SAME, None, ["17.8 uses the same plans as 16.12."]),
+        (SAME, None, ["The captured plans of 17.8 are the same as those of 16.12."]),
         (CHANGED, None, ["The plans of 17.8 differ from those of 16.12; their effect was not measured."]),
         (
             UNDONE,
@@ -278,7 +279,7 @@ def test_the_same_plan_with_different_execution_is_described_as_such() -> None:
     )
     plans = plans_of(spilled, in_memory, undone_by=OFF)
     assert claim(cases.with_plans(cases.faster(), plans)).startswith(
-        "17.8 uses the same plans as 16.12, but executes them differently."
+        "The captured plans of 17.8 are the same as those of 16.12, but executed differently."
     )
     reported = claim(cases.with_plans(cases.faster(), plans, cases.attributed((0.98, 0.93, 1.03))))
     assert reported.startswith(
@@ -297,7 +298,7 @@ def test_an_attribution_in_the_opposite_direction_explains_nothing() -> None:
 def test_equal_plans_with_different_work_are_shown_with_their_amounts() -> None:
     old, new = (captured(scan("t", Shared_Hit_Blocks=blocks)) for blocks in (44_000, 98))
     found = cases.with_plans(cases.faster(), plans_of(old, new))
-    assert "but they do different amounts of work (q.sql, statement 1: SELECT 1: total blocks accessed" in claim(found)
+    assert "but do different amounts of work (q.sql, statement 1: SELECT 1: total blocks accessed" in claim(found)
     (why,) = why_of(found)
     assert [one.headline for one in why.changed] == ["same plan, different amounts of work"]
     (unexplained,) = why_of(cases.with_plans(cases.undecided(), plans_of(old, new)))
@@ -316,3 +317,13 @@ def test_a_counter_of_one_side_is_shown_with_its_values() -> None:
     ]
     reported = claim(cases.with_plans(answer(blocks), SAME))
     assert "(0 bytes on 16.12, 8.19 kB on 17.8)" in reported
+
+
+def test_plans_are_not_called_the_same_without_saying_what_is_not_compared() -> None:
+    def tested(condition: str) -> dict[str, Any]:
+        return scan("t", Filter=condition, Plans=[scan("u", Parent_Relationship="SubPlan", Subplan_Name="SubPlan 1")])
+
+    plans = plans_of(captured(tested("(SubPlan 1)")), captured(tested("(ANY (a = (SubPlan 1).col1))")))
+    (why,) = why_of(cases.with_plans(cases.undecided(), plans))
+    assert why.claim.endswith("Tests of subplans are not compared, because only one of the servers prints them.")
+    assert why.brief[0].endswith("only one of the servers prints them.")
