@@ -164,7 +164,7 @@ class Answer:
     """Returns the compared plans, computed on first use; None if none were captured."""
     latencies: Callable[[], Mapping[int, Sequence[LatencyHistogram]]] = dict
     """Returns the latencies of each block by arm; read on first use."""
-    attributed: Mapping[int, AttributionResult] = field(default_factory=dict)
+    attributions: Mapping[int, AttributionResult] = field(default_factory=dict)
     """By contender, if its plans have changed and can be restored."""
     days: tuple[str, str] | None = None
     """Days of the first and last block, UTC, ISO 8601; None if not recorded, or without blocks."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from pgversus.answers.answer import Answer, AttributionResult
-from pgversus.answers.plans import ComparedPlans
+from pgversus.answers.plans import ComparedPlans, UnlikeStatistics
 from pgversus.stats.confidence import Interval, Verdict
 from pgversus.study.study import ApplicationStatement
 from pgversus.text.translation import N_
@@ -68,14 +68,16 @@ class StatementFinding:
     """Target / source in throughput; None if it was not measured."""
     changed: tuple[ComparedPlans, ...] = ()
     """Its plans that changed; without any, those that are executed differently."""
-    confirmed: Answer | None = None
+    confirmation: Answer | None = None
     """Its confirmation; None if it was not measured again."""
-    attributed: AttributionResult | None = None
+    attribution: AttributionResult | None = None
     """The effect of its plans, and the settings that restore them; None if not measured in time."""
     side_effects: tuple[SideEffect, ...] | None = None
     """Effects of these settings on each other statement whose plan they change; None if unknown."""
     failure: str = ""
     """Why it was not measured; empty if it was."""
+    unlike_statistics: tuple[UnlikeStatistics, ...] = ()
+    """Statistics that differ from those of the source, if its plans changed: they may be the reason."""
     not_restored: tuple[str, ...] | None = ()
     """Parts of the tables in its plans, such as indexes, that a server rejected; None if its plans are unknown."""
     finds_nothing: bool = False
@@ -83,9 +85,9 @@ class StatementFinding:
 
     def is_confirmed_slower(self, target: str) -> bool:
         """Return whether its confirmation found it slower on the target with this label, whatever else was found."""
-        if self.confirmed is None:
+        if self.confirmation is None:
             return False
-        arms, results = self.confirmed.comparison.arms, self.confirmed.analysis.results
+        arms, results = self.confirmation.comparison.arms, self.confirmation.analysis.results
         return any(one.verdict is Verdict.SLOWER and arms[one.contender].label == target for one in results)
 
     @property
@@ -96,14 +98,14 @@ class StatementFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadChange:
-    """The total time of the application on the target, divided by that on the source, over measured statements."""
+    """The total time of the measured statements that find rows on the target, divided by that on the source."""
 
     ratio: float
     low: float
     high: float
     """Bounds that hold jointly for all statements."""
     share: float
-    """Share of the measured statements in the total time."""
+    """Share of these statements in the total time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

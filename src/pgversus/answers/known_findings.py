@@ -6,6 +6,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from pgversus.answers.findings import Finding, StatementFinding
 from pgversus.errors import StudyError
+from pgversus.statements.literals import parameters_in
+from pgversus.statements.parsing import parsed
 from pgversus.statements.statement import ValueClass
 from pgversus.text.validation import first_problem
 
@@ -44,7 +46,7 @@ class KnownFindings:
         """document: of an upgrade check, in JSON; StudyError for anything else. where: its path, for messages."""
         upgrades = _read(document, where).upgrades
         self._found = {
-            (one.target, found.statement.text, found.statement.value_class, found.finding)
+            (one.target, _identity(found.statement.text), found.statement.value_class, found.finding)
             for one in upgrades
             for found in one.statements
         }
@@ -52,7 +54,15 @@ class KnownFindings:
     def has(self, target: str, found: StatementFinding) -> bool:
         """Return whether a statement has the same finding on a target of the same name."""
         statement = found.statement
-        return (target, statement.text, statement.value_class, found.finding) in self._found
+        return (target, _identity(statement.text), statement.value_class, found.finding) in self._found
+
+
+def _identity(text: str) -> str:
+    """Return what identifies a statement: its text or, if it has parameters, its fingerprint.
+
+    Counters have a text for each length of a list of parameters, and a fingerprint is the same for all lengths.
+    """
+    return parsed(text).fingerprint if parameters_in(text) else text
 
 
 def _read(text: str, where: str) -> _UpgradeDocument:

@@ -185,7 +185,7 @@ def _answer(
         results=folder,
         plans=plans,
         latencies=one.latencies,
-        attributed=attributed,
+        attributions=attributed,
         days=one.days,
     )
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from pgversus.answers.answer import OTHER_ORDER, OTHER_ROWS, Answer, StudyAnswer, Unanswered
 from pgversus.answers.findings import Finding, LoadChange, LogRatio, SideEffect, StatementFinding, UpgradeAnswer
-from pgversus.answers.plans import ComparedPlans, also_changed, changed_plans
+from pgversus.answers.plans import ComparedPlans, PlansAnswer, UnlikeStatistics, also_changed, changed_plans
 from pgversus.plans.plan import Plan
 from pgversus.records.trials import NOTHING_FINISHED
 from pgversus.stats.confidence import UNBOUNDED, Verdict
@@ -154,22 +154,28 @@ def _measured(
     plans = answer.plans()
     changed = () if plans is None else tuple(changed_plans(plans.of(answer.comparison.arms[target].label)))
     finding = _finding(screened, confirmed)
-    attributed = None if confirmed is None else confirmed.attributed.get(target)
+    attribution = None if confirmed is None else confirmed.attributions.get(target)
     found = StatementFinding(
         statement=statement,
         finding=finding,
         share=share,
         log_ratio=None if finding in _WITHOUT_RATIO else _log_ratio(screened, confirmed, ratios),
         changed=changed,
-        confirmed=confirmed,
-        attributed=attributed,
-        side_effects=side_effects if finding is Finding.SLOWER and attributed and attributed.restoration else None,
+        confirmation=confirmed,
+        attribution=attribution,
+        side_effects=side_effects if finding is Finding.SLOWER and attribution and attribution.restoration else None,
         failure=next(_failures(target, answer, confirmed), "") if finding in _WITHOUT_RATIO else "",
+        unlike_statistics=() if plans is None or not changed else _unlike(plans, answer.comparison.arms[target]),
         not_restored=_not_restored(answer, target),
         finds_nothing=_finds_nothing(statement, answer),
     )
     has_other_plan = found.has_changed_plan and finding in _WITHOUT_DIFFERENCE
     return replace(found, finding=Finding.CHANGED_PLAN) if has_other_plan else found
+
+
+def _unlike(plans: PlansAnswer, target: Arm) -> tuple[UnlikeStatistics, ...]:
+    """Return how the statistics of a target differ from those of the source."""
+    return tuple(one for one in plans.unlike if one.labels[1] == target.label)
 
 
 def _not_restored(answer: Answer, target: int) -> tuple[str, ...] | None:
@@ -310,7 +316,8 @@ def _load_change(findings: Sequence[StatementFinding]) -> LoadChange | None:
 
 
 def _weighted_ratios(findings: Sequence[StatementFinding]) -> Iterator[tuple[float, LogRatio]]:
-    """Yield the share and the ratio of each statement whose interval is not too wide."""
+    """Yield the share and the ratio of each statement whose interval is not too wide, and that does its usual work."""
     for one in findings:
-        if one.share and one.log_ratio is not None and one.log_ratio.interval.half_width < _WIDEST:
+        is_known = one.log_ratio is not None and one.log_ratio.interval.half_width < _WIDEST
+        if one.share and one.log_ratio is not None and is_known and not one.finds_nothing:
             yield one.share, one.log_ratio

@@ -1,5 +1,6 @@
 """`pgversus upgrade-check`: check the statements of an application on newer versions of PostgreSQL."""
 
+import hashlib
 import secrets
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
@@ -34,6 +35,7 @@ from pgversus.text.units import parse_coverage, parse_duration, parse_share
 if TYPE_CHECKING:
     from pgversus.answers.known_findings import KnownFindings
 
+_LONGEST_NAME_BYTES, _DIGITS = 100, 8
 _GROUPS = {
     "Data": ("restore", "database", "setup", "initialize", "scale", "full_statistics", "statistics"),
     "Statements": ("sources", "coverage", "protocol"),
@@ -237,4 +239,9 @@ def _not_carried(names: tuple[str, ...], path: str | None) -> tuple[Skipped, ...
 
 def _name(servers: tuple[str, ...]) -> str:
     plain = ("".join(c if c.isalnum() or c in ".=+" else "_" for c in one) for one in servers)
-    return "-".join(["upgrade-check", *plain])[:100]
+    whole = "-".join(["upgrade-check", *plain])
+    if len(whole.encode()) <= _LONGEST_NAME_BYTES:
+        return whole
+    # Names that differ at their ends have different folders.
+    ending = hashlib.sha256(whole.encode()).hexdigest()[:_DIGITS]
+    return f"{whole.encode()[: _LONGEST_NAME_BYTES - _DIGITS - 1].decode(errors='ignore')}-{ending}"

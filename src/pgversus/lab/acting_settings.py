@@ -16,7 +16,7 @@ from pgversus.postgres import catalog
 from pgversus.postgres.catalog import SettingValue
 from pgversus.postgres.session import Target, connect
 from pgversus.study.comparison import Arm, Comparison
-from pgversus.study.servers import ServerName
+from pgversus.study.servers import RunningServer, ServerName
 from pgversus.study.settings import Setting
 from pgversus.study.workload import Script
 from pgversus.text.redaction import value_without_secrets
@@ -33,8 +33,13 @@ _OVERRIDING = {
     "database": "ALTER DATABASE ... SET",
     "user": "ALTER ROLE ... SET",
     "database user": "ALTER ROLE ... IN DATABASE ... SET",
+    "session": "SET in an event trigger of logins",
 }
 """Statements that override the configuration of a server, by the source that pg_settings shows."""
+_OF_CONNECTION = "client"
+"""The source of the settings of a connection string."""
+_OF_OUR_CONNECTION = "client_encoding"
+"""A setting that a connection sets itself if it cannot read the requested one."""
 
 
 def session_settings(server: ArmServer) -> Settings:
@@ -52,11 +57,26 @@ def check_settings_in_sessions(comparison: Comparison, sessions: Sequence[Settin
         by_name = _by_lower_name(settings)
         for setting in arm.settings:
             found = by_name.get(setting.name.lower())
-            statement = None if found is None else _OVERRIDING.get(found.source)
+            if found is None or setting.name.lower() == _OF_OUR_CONNECTION:
+                continue
+            cause = _cause(arm, found)
             # An override with the same value does no harm.
-            if found is not None and statement is not None and not _is_same(arm.server, setting, found.value, ask):
-                advice = f"remove {statement} from the setup file; on an external server, run it with RESET, not SET"
-                raise _overridden(arm, setting.name, found.value, statement, advice)
+            if cause is not None and not _is_same(arm.server, setting, found.value, ask):
+                raise _overridden(arm, setting.name, found.value, *cause)
+
+
+def _cause(arm: Arm, found: SettingValue) -> tuple[str, str] | None:
+    """Return what may have overridden a requested setting, and what to do; None if the server computes it.
+
+    The settings of an external server are those of the connection, which a connection pooler may ignore.
+    """
+    is_external = isinstance(arm.server, RunningServer)
+    statement = _OVERRIDING.get(found.source)
+    if statement is not None:
+        return statement, f"remove it {'from the server' if is_external else 'from the setup file or the dump'}"
+    if is_external and found.source != _OF_CONNECTION:
+        return "a connection pooler or the server", "connect without the pooler, or let it pass on options"
+    return None
 
 
 def _is_same(server: ServerName, setting: Setting, value: str, ask: Ask) -> bool:

@@ -33,6 +33,7 @@ The comparison is a parameter because contexts that share servers send different
 
 _SLOW_CONNECT_S = 0.2
 # Below this, connecting takes a small part of the shortest window.
+_LIMITS_OF_IDLE_SESSIONS = ("idle_in_transaction_session_timeout", "idle_session_timeout", "transaction_timeout")
 
 
 class LoadRunner:
@@ -78,7 +79,9 @@ class LoadRunner:
             targets = [server.load_target for server in servers.servers]
             check_settings_in_scripts(comparison, self._loads, targets, settings)
             plans, not_explained = self._explained(pilot)
-            changed = _changed(settings, self._settings())
+            # The load may change the settings of later sessions.
+            settings_after = self._settings()
+            changed = _changed(settings, settings_after)
             if changed and self._explain is not None:
                 # These plans would not be those of the measured load.
                 plans, not_explained = None, f"the load has changed settings of new sessions: {', '.join(changed)}"
@@ -109,7 +112,7 @@ class LoadRunner:
         design = replace(design, client_processors=processors.clients, server_processors=processors.servers)
         return FirstRun(
             design=design,
-            settings=settings,
+            settings=settings_after,
             writes=pilot.writes,
             connect_allowance_s=_connect_allowance_s(pilot),
             connect_s=pilot.connect_s,
@@ -125,6 +128,8 @@ class LoadRunner:
             and not any(load.workload.pauses for load in self._loads)
             and all(server.can_restart for server in self._servers.servers)
             and all(one["track_activities"].value == "on" for one in settings)
+            # A session of a stopped pgbench is idle.
+            and not any(name in one and one[name].value != "0" for one in settings for name in _LIMITS_OF_IDLE_SESSIONS)
         )
 
     def _replies_wait(self, pilot: PilotResult) -> bool:

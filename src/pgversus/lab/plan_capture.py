@@ -39,6 +39,8 @@ from pgversus.workload.sent_statements import statements_of
 
 _RERUNS = 2
 """Enough for the spread of the times of a plan."""
+_MOST_STATEMENTS = 10_000
+"""Each is executed three times on each arm, or four times if rows are compared, outside of the budget."""
 _DECLARES = re.compile(r"\s*DECLARE\b", re.IGNORECASE)
 
 
@@ -54,6 +56,15 @@ def capture(
 
     label: of the arm. with_rows: also hash the rows of each statement. begin: called with the number of each, from 1.
     """
+    if len(statements) > _MOST_STATEMENTS:
+        raise WorkloadError(
+            "the plans of so many statements are not captured",
+            slug="workload-statements-unknown",
+            where=label,
+            found=f"{len(statements):,} statements",
+            expected=f"at most {_MOST_STATEMENTS:,} statements in all scripts",
+            to_do="use fewer statements, or add --no-plans",
+        )
     captured: list[CapturedStatement] = []
     with connect(server.load_target, as_the_load=True) as connection:
         raise_timeouts(connection)

@@ -68,7 +68,7 @@ def _undone(results: Path) -> Iterator[_Undo]:
             continue
         for result in answer.analysis.results:
             arm = answer.comparison.arms[result.contender]
-            attributed = answer.attributed.get(result.contender)
+            attributed = answer.attributions.get(result.contender)
             if result.verdict is not Verdict.SLOWER or attributed is None or attributed.found is None:
                 continue
             compared = plans.of(arm.label)

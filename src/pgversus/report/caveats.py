@@ -125,17 +125,16 @@ SENTENCES = {
         "arrived, so their latencies are too low"
     ),
     "rate-not-reached": N_(
-        "{arm} reached only {reached} of {rate} transactions per second, so its latencies measure a queue that grows "
-        "throughout each window"
+        "{arm} reached only {reached} of {rate} transactions per second, so its latencies may be those of a queue "
+        "that grows throughout each window"
     ),
     "client-bound": N_(
-        "pgbench was the bottleneck on {arm}: it used {share} of the CPU time available to its threads, so the server "
-        "may be faster than measured (use more pgbench threads to find out)"
+        "pgbench may have been the bottleneck on {arm}: it used {share} of the CPU time available to its threads, so "
+        "the server may be faster than measured (use more pgbench threads to find out)"
     ),
     "host-disturbed": N_("while {arm} was measured, user-mode code of other programs used {share} of the CPU time"),
     "disturbed-windows": N_(
-        "windows of {arm} that other programs or stalls of the host disturbed: {number} (used because the limit on "
-        "repetitions was reached)"
+        "windows of {arm} that other programs or stalls of the host disturbed, and that were not repeated: {number}"
     ),
     "host-stolen": N_("the hypervisor gave {share} of the CPU time to other guests during the windows of {arm}"),
     "throttled": N_("a CPU limit throttled all processes during {share} of the windows of {arm}"),
@@ -170,8 +169,8 @@ SENTENCES = {
         "than autovacuum_naptime)"
     ),
     "drift": N_(
-        "the ratios of {arm} are correlated from block to block ({correlation}), so the interval is too narrow: "
-        "conditions changed during the measurement"
+        "the ratios of {arm} are correlated from block to block ({correlation}), so the interval may be too narrow: "
+        "conditions may have changed during the measurement"
     ),
     "few-for-percentile": N_(
         "{percentiles} not available for every arm: too few transactions in a block ({fewest}; {percentile} needs "

@@ -127,7 +127,7 @@ def _verdict(answer: Answer, result: ContenderResult) -> dict[str, Any]:
         },
         **asdict(sensitivity(answer, result)),
         "dropped_trials": dropped_trials(answer, result),
-        "attribution": _attribution(answer.attributed.get(result.contender)),
+        "attribution": _attribution(answer.attributions.get(result.contender)),
     }
 
 

@@ -15,6 +15,7 @@ from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.confidence import Verdict
 from pgversus.study.comparison import BASELINE
 from pgversus.study.design import StopReason
+from pgversus.study.servers import RunningServer
 from pgversus.text.translation import _, ngettext
 from pgversus.text.units import duration
 
@@ -51,7 +52,15 @@ def _most_informative(verdicts: Sequence[Verdict], most: int) -> list[int]:
 def overview_sentences(answer: StudyAnswer) -> list[str]:
     """Return sentences on the joint error of the verdicts, the measuring time, and the reason why measuring ended."""
     error = [_error(answer)] if answer.answers else []
-    return [*error, *_ending(answer)]
+    return [*error, *_of_running_servers(answer), *_ending(answer)]
+
+
+def _of_running_servers(answer: StudyAnswer) -> list[str]:
+    """Return what the error rate does not include: chance effects of a start that was not repeated."""
+    arms = (arm for one in answer.answers for arm in one.comparison.arms)
+    if not any(isinstance(arm.server, RunningServer) for arm in arms):
+        return []
+    return [_("That holds for external servers as they were running: a restart could have changed the result.")]
 
 
 _ByArm = dict[str, dict[str, Caveat]]

@@ -99,8 +99,8 @@ def statistics_note(one: UnlikeStatistics) -> str:
         )
     if one.may_be_full:
         return _(
-            "the statistics of {tables} differ between {baseline} and {contender}: plans may differ by chance (use "
-            "--full-statistics to make them equal)",
+            "the statistics of {tables} differ between {baseline} and {contender}: plans may differ by chance "
+            "(--full-statistics makes those of tables of up to 3 million rows equal)",
             **values,
         )
     return _(

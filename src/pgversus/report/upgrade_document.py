@@ -42,6 +42,7 @@ def _document(found: StatementFinding) -> dict[str, Any]:
         "plan_changes": [_plan_document(one) for one in found.changed],
         "undone_by": _undo(found),
         "failure": found.failure or None,
+        "unlike_statistics": sorted({table for one in found.unlike_statistics for table in one.tables}),
         "not_restored": None if found.not_restored is None else list(found.not_restored),
         "finds_nothing": found.finds_nothing,
         "has_list_of_unknown_length": found.statement.has_list_of_unknown_length,
@@ -70,7 +71,7 @@ def _plan_document(one: ComparedPlans) -> dict[str, Any]:
 
 def _undo(finding: StatementFinding) -> dict[str, Any] | None:
     """Return the restoration of plans, with the effects of plans and of other changes as factors; None if unknown."""
-    attributed = finding.attributed
+    attributed = finding.attribution
     if attributed is None or attributed.found is None:
         return None
     found, effects = attributed.found, finding.side_effects

@@ -56,7 +56,7 @@ def _load_sentence(load: LoadChange | None, checked: float, **names: str) -> str
     if checked - load.share >= _WORTH_SAYING:
         return _(
             "Total time on {target}, as the client sees it: {change} compared with {source} (between {low} and "
-            "{high}), without the statements that fail or were not measured ({share} of the load).",
+            "{high}), without the statements that fail, find no rows or were not measured ({share} of the load).",
             change=change(load.ratio),
             share=percent(checked - load.share),
             **bounds,

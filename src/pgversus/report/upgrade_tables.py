@@ -11,7 +11,7 @@ from pgversus.answers.plans import ComparedPlans
 from pgversus.answers.upgrade import upgrade_answers
 from pgversus.plans.sentences import headline, sentences
 from pgversus.report.answer_table import AnswerTable
-from pgversus.report.plans import override_text
+from pgversus.report.plans import override_text, statistics_note
 from pgversus.report.sentences import interval_heading
 from pgversus.report.why import why_of
 from pgversus.statements.literals import LISTED
@@ -107,7 +107,7 @@ def _rows(upgrade: UpgradeAnswer) -> Iterator[tuple[str, ...]]:
             visible(together(_described(one.statement), one.failure and f"({_first_error(one.failure)})")),
             _("{finding} (CHECK)", finding=_(one.finding)) if _needs_check(one) else _(one.finding),
             "" if one.share is None else percent(one.share),
-            shown.value if one.finding in CLAIMS else "",
+            shown.value,
             shown.interval,
             _("changed") if one.has_changed_plan else "",
         )
@@ -123,7 +123,7 @@ def _has_grave_caveats(found: StatementFinding) -> bool:
 
     Most rejected parts of a dump belong to tables that the statement does not read, if its plans are known.
     """
-    again = found.confirmed
+    again = found.confirmation
     if again is None or found.finding not in CLAIMS:
         return False
     caveats = (one for result in again.analysis.results for one in again.caveats_of(result.contender))
@@ -135,15 +135,16 @@ def _notes(upgrade: UpgradeAnswer) -> Iterator[str]:
     for one in upgrade.findings:
         yield from _doubts(one)
     for one in upgrade.having(Finding.SLOWER):
-        for why in () if one.confirmed is None else why_of(one.confirmed):
+        for why in () if one.confirmation is None else why_of(one.confirmation):
             if why.contender == upgrade.target:
                 yield _("why ({context}): {claim}", context=visible(one.statement.name), claim=why.claim)
-        if one.attributed is not None and one.side_effects is not None:
-            yield _side_effects(one.attributed.restoration, one.side_effects)
+        if one.attribution is not None and one.side_effects is not None:
+            yield _side_effects(one.attribution.restoration, one.side_effects)
     for one in upgrade.findings:
         if one.finding is not Finding.SLOWER:
             # Those of confirmed slower statements are part of the reasons above.
             yield from _plan_notes(one)
+    yield from dict.fromkeys(statistics_note(one) for found in upgrade.findings for one in found.unlike_statistics)
     for one in upgrade.findings:
         yield from _rolled_back(one)
 
@@ -175,8 +176,8 @@ def _doubts(found: StatementFinding) -> Iterator[str]:
             statement=name,
             number=LISTED,
         )
-    if _has_grave_caveats(found) and found.confirmed is not None:
-        yield _("CHECK {statement}: see the caveats in {folder}", statement=name, folder=found.confirmed.results)
+    if _has_grave_caveats(found) and found.confirmation is not None:
+        yield _("CHECK {statement}: see the caveats in {folder}", statement=name, folder=found.confirmation.results)
 
 
 def _finds_nothing(statement: ApplicationStatement) -> str:

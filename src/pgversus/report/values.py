@@ -199,7 +199,7 @@ def uses_factors(answers: Iterable[Answer]) -> bool:
     """Return whether a report on these answers shows all ratios as factors, which it does if a verdict needs one."""
     answers = list(answers)
     ratios = (result.ratios.get(one.analysis.metric) for one in answers for result in one.analysis.results)
-    effects = (part.found.whole for one in answers for part in one.attributed.values() if part.found is not None)
+    effects = (part.found.whole for one in answers for part in one.attributions.values() if part.found is not None)
     return any(shows_factors(ratio.value, ratio.high) for ratio in chain(ratios, effects) if ratio is not None)
 
 

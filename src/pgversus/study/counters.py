@@ -158,7 +158,7 @@ _HOST = {
     "host_cpu_user_s": _uncompared(N_("host user CPU time"), "user CPU time of all processes on the host"),
     DISTURBED_WINDOWS: _uncompared(
         N_("disturbed windows"),
-        "disturbed windows that were used because the limit on repetitions was reached; absent if none",
+        "disturbed windows that were used because they were not repeated; absent if none",
     ),
     "host_steal_s": _uncompared(N_("stolen CPU time"), "CPU time that the hypervisor gave to other guests"),
     "host_iowait_s": _uncompared(

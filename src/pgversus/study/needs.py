@@ -129,6 +129,7 @@ _TRY_OUT_S = 0.7
 # The first load of an arm, used to fit its windows.
 _LATENCY_S = 0.001
 # Assumed before a load has run.
+_CLASSES_OF_VALUES = 2
 _LOAD_S, _LOAD_S_PER_SCALE, _RESTORED_BYTES_PER_S = 3.0, 0.2, 40e6
 
 
@@ -149,9 +150,10 @@ class Needs:
     least_trials: int
     """Number of trials: if every verdict is reached at the first check, or all trials of a fixed design."""
     preparation_s: float
-    """Time to load data and to try out loads."""
+    """Time to load data and to try out loads, with both common and rare values where values are chosen."""
     least_s: float
-    """Time of blocks if every verdict is reached at the first check, no transaction is slow, and no load writes."""
+    """Time of blocks, with these values, if every verdict is reached at the first check, no transaction is slow, and no
+    load writes."""
     most_s: float | None
     """Maximum time of blocks: the budget; None for a fixed design, whose time is not limited."""
 
@@ -165,6 +167,9 @@ def needs_of(study: Study) -> Needs:
     blocks = [(one.comparison, one.comparison.design.stopping_rule.first_look) for one in study.contexts]
     # The application's own times are the best guess.
     latencies = {one.context: one.seconds / one.calls for one in study.statements if one.calls}
+    # Each class of values has a context of its own, if the two differ.
+    of_classes = {one.context for one in study.statements if one.needs_values}
+    times = [_CLASSES_OF_VALUES if one.number in of_classes else 1 for one in study.contexts]
     is_fixed = all(comparison.design.stopping_rule.looks_once for comparison, _ in blocks)
     return Needs(
         snapshots=len(ours),
@@ -174,10 +179,13 @@ def needs_of(study: Study) -> Needs:
         setup_files=len({dataset.loaded for _, dataset, _ in ours if dataset.setup_files or dataset.restore}),
         least_trials=sum(len(comparison.arms) * count for comparison, count in blocks),
         preparation_s=sum(_load_s(dataset) for _, dataset, _ in ours)
-        + sum(len(comparison.arms) * (_START_S + _TRY_OUT_S) for comparison, _ in blocks),
+        + sum(
+            len(comparison.arms) * (_START_S + _TRY_OUT_S) * number
+            for (comparison, _), number in zip(blocks, times, strict=True)
+        ),
         least_s=sum(
-            _block_s(one.comparison, len(blocks), latencies.get(one.number, _LATENCY_S)) * count
-            for one, (_, count) in zip(study.contexts, blocks, strict=True)
+            _block_s(one.comparison, sum(times), latencies.get(one.number, _LATENCY_S)) * count * number
+            for one, (_, count), number in zip(study.contexts, blocks, times, strict=True)
         ),
         most_s=None if is_fixed else study.budget_s,
     )

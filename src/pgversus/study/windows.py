@@ -308,16 +308,21 @@ def _requested(design: Design) -> str:
 
 
 def check_first_loads(design: Design, arms: int, *, rate: float | None, clients: int) -> None:
-    """Raise StudyError when the first loads of a low rate alone take longer than the budget."""
-    least_s = arms * least_window_s(rate, clients)
+    """Raise StudyError when the first loads of a low rate, or with a long warm-up, take longer than the budget."""
+    warm_up_s = design.warm_up_s if design.warm_up_is_given else 0.0
+    window_s = least_window_s(rate, clients)
+    is_warm_up = warm_up_s > window_s
+    least_s = arms * max(window_s, warm_up_s)
     if least_s > design.stopping_rule.budget_s:
         raise StudyError(
-            "the rate is too low for the budget",
+            "the budget is too short for the first load",
             slug="study-hopeless-budget",
             where=f"a budget of {design.budget_s:g} s",
-            found=f"{rate:g} transactions per second: {least_s:g} s for one load on each of {arms} arms",
+            found=f"{least_s:g} s for one load on each of {arms} arms, "
+            + (f"with a warm-up of {warm_up_s:g} s" if is_warm_up else f"at {rate:g} transactions per second"),
             expected=f"time for at least {FIRST_LOOK} blocks",
-            to_do=f"use a higher rate, or --budget {math.ceil(2 * FIRST_LOOK * least_s / 60)}m",
+            to_do=f"use a {'shorter warm-up' if is_warm_up else 'higher rate'}, or "
+            f"--budget {math.ceil(2 * FIRST_LOOK * least_s / 60)}m",
         )
 
 

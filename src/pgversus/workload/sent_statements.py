@@ -20,7 +20,7 @@ from pgversus.postgres.session import Target
 from pgversus.records.plans import Statement
 from pgversus.study.statement_scripts import SCRIPT
 from pgversus.study.workload import PgbenchWorkload, PlannedStatement, PreparedStatement, QueryMode, Script
-from pgversus.text.sql import QUOTE, Quotes, without_comments
+from pgversus.text.sql import QUOTE, Quotes, without_comments, without_quoted
 from pgversus.workload.pgbench import stderr_text, with_missing_tables
 
 _SENT_LINE = re.compile(r"^[^\s:]+: (?:debug: )?client \d+ (sending|\w+)\b ?", re.MULTILINE)
@@ -35,6 +35,7 @@ _TRANSACTION = re.compile(
     r"\s*(?:BEGIN|START\s+TRANSACTION|COMMIT|END|ABORT|ROLLBACK)\b(?!\s+(?:TO|PREPARED)\b)", re.IGNORECASE
 )
 _TWO_PHASE = re.compile(r"\s*(?:PREPARE\s+TRANSACTION|(?:COMMIT|ROLLBACK)\s+PREPARED)\b", re.IGNORECASE)
+_TOGETHER = "\\;"
 _LEFT_OUT = re.compile(r"\s*\\(?:startpipeline|endpipeline|syncpipeline|sleep)\b")
 
 
@@ -138,7 +139,7 @@ def statements_of(workload: PgbenchWorkload, client: Client, target: Target, scr
         if script.prepared is not None:
             found.append(_prepared_statement(script.name, script.prepared))
             continue
-        _check_one_phase(script, client)
+        _check_recordable(_text(script, client), script.name)
         file = _written(script, client, scratch)
         texts = sent_statements(_recorded(script, workload, client, target, file, QueryMode.SIMPLE))
         templates: list[str] = []
@@ -149,18 +150,23 @@ def statements_of(workload: PgbenchWorkload, client: Client, target: Target, scr
     return found
 
 
-def _check_one_phase(script: Script, client: Client) -> None:
-    """Raise WorkloadError for a script with two-phase commits, which cannot be rolled back."""
-    for part in _parts(_text(script, client)):
+def _check_recordable(text: str, name: str) -> None:
+    """Raise WorkloadError for a script with statements that cannot be rolled back, or are sent together."""
+    for part in _parts(text):
         if _TWO_PHASE.match(without_comments(part, " ")):
-            raise WorkloadError(
-                "the statements of a script cannot be recorded",
-                slug="workload-statements-unknown",
-                where=script.name,
-                found=" ".join(part.split()),
-                expected="statements that can be rolled back",
-                to_do="omit PREPARE TRANSACTION, or add --no-plans",
-            )
+            expected, to_do = "statements that can be rolled back", "omit PREPARE TRANSACTION, or add --no-plans"
+        elif not part.lstrip().startswith("\\") and _TOGETHER in without_quoted(part):
+            expected, to_do = "statements that are sent one by one", "end them with ; instead, or add --no-plans"
+        else:
+            continue
+        raise WorkloadError(
+            "the statements of a script cannot be recorded",
+            slug="workload-statements-unknown",
+            where=name,
+            found=" ".join(part.split()),
+            expected=expected,
+            to_do=to_do,
+        )
 
 
 def _prepared_statement(name: str, prepared: PreparedStatement) -> Statement:

@@ -55,7 +55,7 @@ def test_different_statistics_have_a_cause() -> None:
     ]
     external = replace(other, server=RunningServer(uri="postgresql:///b"))
     for arms, words in (
-        ((one, other), "may differ by chance (use --full-statistics to make them equal)"),
+        ((one, other), "may differ by chance (--full-statistics makes those of tables of up to 3 million rows equal)"),
         (targets, "whose default_statistics_target differs: plans may differ because of it"),
         ((one, external), "(run ANALYZE on both servers"),
     ):

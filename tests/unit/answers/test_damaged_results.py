@@ -193,7 +193,7 @@ def test_an_attribution_that_contains_its_study_does_not_recurse(folder: Path) -
     place.parent.mkdir()
     place.symlink_to(folder, target_is_directory=True)
     assert is_shown(folder)
-    assert "no time" in {one.failure for one in read_answer(folder).answers[0].attributed.values()}
+    assert "no time" in {one.failure for one in read_answer(folder).answers[0].attributions.values()}
     place.unlink()
     # The same as a folder of its own, endlessly nested.
     inner = folder
@@ -213,4 +213,4 @@ def test_an_attribution_that_is_not_in_the_study_is_not_read(folder: Path, name:
     place.mkdir(parents=True)
     (place / FILE_NAME).write_text("no database")
     answer = read_answer(folder)
-    assert [sorted(one.attributed) for one in answer.answers] == [[1], []]
+    assert [sorted(one.attributions) for one in answer.answers] == [[1], []]

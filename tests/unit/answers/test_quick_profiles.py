@@ -95,7 +95,7 @@ def test_every_difference_has_an_attribution_or_a_reason(name: str, tmp_path: Pa
             compared = () if plans is None else plans.of(arm.label)
             if result.verdict not in DIFFERENT or not changed_plans(compared):
                 continue
-            attributed = one.attributed.get(result.contender)
+            attributed = one.attributions.get(result.contender)
             if attributed is None:
                 # The report says that no setting restores the plan.
                 assert restoration_of(compared, arm.workload) is None

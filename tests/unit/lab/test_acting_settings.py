@@ -12,7 +12,7 @@ from pgversus.lab.acting_settings import (
 )
 from pgversus.postgres.catalog import SettingValue
 from pgversus.postgres.settings_check import SettingAnswer
-from pgversus.study.servers import ServerName
+from pgversus.study.servers import RunningServer, ServerName
 from pgversus.study.settings import Setting
 from tests.builders import comparison
 
@@ -35,7 +35,9 @@ def ask(_server: ServerName, setting: Setting) -> SettingAnswer | None:
         ("work_mem", "4096kB", "8MB", "database", True),
         ("enable_hashjoin", "false", "on", "user", True),
         ("work_mem", "unknown", "other", "database", True),
-        ("work_mem", "4096kB", "8MB", "configuration file", False),
+        ("work_mem", "4096kB", "8MB", "session", True),
+        # The server computes it, like wal_buffers.
+        ("work_mem", "4096kB", "8MB", "override", False),
     ],
 )
 def test_a_value_that_was_set_again_in_a_different_notation_is_not_overridden(
@@ -51,6 +53,23 @@ def test_a_value_that_was_set_again_in_a_different_notation_is_not_overridden(
     with pytest.raises(WorkloadError) as caught:
         check_settings_in_sessions(of, sessions, ask)
     assert caught.value.slug == "workload-setting-overridden"
+
+
+@pytest.mark.parametrize(("source", "is_refused"), [("client", False), ("default", True), ("database", True)])
+def test_a_setting_that_a_connection_pooler_ignores_is_refused(source: str, *, is_refused: bool) -> None:
+    of = comparison()
+    external = tuple(
+        replace(arm, server=RunningServer(uri="postgresql:///"), settings=(Setting(name="work_mem", value="8MB"),))
+        for arm in of.arms
+    )
+    sessions = [{"work_mem": SettingValue(value="4MB", source=source, context="user")}] * 2
+    if not is_refused:
+        check_settings_in_sessions(replace(of, arms=external), sessions, ask)
+        return
+    with pytest.raises(WorkloadError) as caught:
+        check_settings_in_sessions(replace(of, arms=external), sessions, ask)
+    assert caught.value.to_do is not None
+    assert ("pooler" in caught.value.to_do) == (source == "default")
 
 
 def shown(**values: str) -> dict[str, SettingValue]:

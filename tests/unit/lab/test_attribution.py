@@ -107,11 +107,11 @@ def test_a_decided_contender_with_a_restorable_plan_is_measured_once(tmp_path: P
     assert attribute(requested, tmp_path, measuring, Progress()) == {}
     assert len(measuring.requested) == 2
     first, second, third = read_answer(tmp_path).answers
-    assert second.attributed == {}
+    assert second.attributions == {}
     for one in (first, third):
-        assert one.attributed[1].found is not None
-        assert one.attributed[1].restoration == "enable_x = off"
-        assert one.attributed[1].wall_s == 120.0
+        assert one.attributions[1].found is not None
+        assert one.attributions[1].restoration == "enable_x = off"
+        assert one.attributions[1].wall_s == 120.0
 
 
 @pytest.mark.parametrize("plans", [plans_of(OLD, NEW), plans_of(OLD, OLD, undone_by=OFF)])
@@ -193,8 +193,8 @@ def test_a_failed_attribution_is_reported_and_the_others_continue(tmp_path: Path
     results.add_fact(NOT_ATTRIBUTED, found)
     results.close()
     first, second = read_answer(tmp_path).answers
-    assert first.attributed[1].failure == found["1-1"]
-    assert second.attributed[1].found is not None
+    assert first.attributions[1].failure == found["1-1"]
+    assert second.attributions[1].found is not None
 
 
 def test_the_time_of_a_failed_attribution_is_spent(tmp_path: Path) -> None:
@@ -223,7 +223,7 @@ def test_ctrl_c_leaves_the_verdicts_untouched(tmp_path: Path) -> None:
 
     assert attribute(study(), tmp_path, Measuring(interrupt), Progress()) == {}
     (one,) = read_answer(tmp_path).answers
-    assert (one.stopped, one.attributed) == (StopReason.DECIDED, {})
+    assert (one.stopped, one.attributions) == (StopReason.DECIDED, {})
 
 
 @pytest.mark.parametrize("is_raised", [True, False])
@@ -343,8 +343,8 @@ def test_the_effect_of_an_earlier_rewrite_is_not_shown_for_one_that_fails(tmp_pa
     results.add_fact(NOT_ATTRIBUTED, attribute(other, tmp_path, Measuring(fail), Progress()))
     results.close()
     (one,) = read_answer(tmp_path).answers
-    assert one.attributed[1].found is None
-    assert one.attributed[1].failure.startswith("the rewrite returns different rows")
+    assert one.attributions[1].found is None
+    assert one.attributions[1].failure.startswith("the rewrite returns different rows")
 
 
 def test_the_time_of_a_different_rewrite_is_not_charged(tmp_path: Path) -> None:
@@ -385,9 +385,9 @@ def test_a_reason_from_an_earlier_run_does_not_hide_later_results(tmp_path: Path
     results = Results(tmp_path)
     results.add_fact(NOT_ATTRIBUTED, {"1-1": "no room"})
     results.close()
-    assert read_answer(tmp_path).answers[0].attributed[1].failure == "no room"
+    assert read_answer(tmp_path).answers[0].attributions[1].failure == "no room"
     attribute(study(), tmp_path, Measuring(), Progress())
-    assert read_answer(tmp_path).answers[0].attributed[1].found is not None
+    assert read_answer(tmp_path).answers[0].attributions[1].found is not None
 
 
 def test_a_damaged_attribution_leaves_the_verdict_readable(tmp_path: Path) -> None:
@@ -395,7 +395,7 @@ def test_a_damaged_attribution_leaves_the_verdict_readable(tmp_path: Path) -> No
     attribute(study(), tmp_path, Measuring(), Progress())
     (follow_up_folder(tmp_path, FollowUp.ATTRIBUTIONS, 1, 1) / FILE_NAME).write_bytes(b"no database")
     (one,) = read_answer(tmp_path).answers
-    assert "results could not be read" in one.attributed[1].failure
+    assert "results could not be read" in one.attributions[1].failure
     # A run does not fail either.
     assert attribute(study(), tmp_path, Measuring(), Progress()) == {}
 

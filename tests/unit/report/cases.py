@@ -196,7 +196,7 @@ def with_plans(of: Answer, plans: CapturedPlans, attributed: AttributionResult |
     return replace(
         of,
         plans=lambda: compared(of.comparison.arms, plans),
-        attributed={} if attributed is None else {1: attributed},
+        attributions={} if attributed is None else {1: attributed},
     )
 
 

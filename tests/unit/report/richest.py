@@ -348,7 +348,7 @@ def _with_plans() -> list[Answer]:
                 found.append(made)
         is_faster = base.analysis.results[0].verdict is Verdict.FASTER
         found += [
-            replace(found[-1], plans=found[at].plans, attributed={1: _attributed(share, rest, is_faster=is_faster)})
+            replace(found[-1], plans=found[at].plans, attributions={1: _attributed(share, rest, is_faster=is_faster)})
             for at in (-9, -1)
             for share, rest in zip((*shares, shares[0]), Verdict, strict=True)
         ]
@@ -358,7 +358,7 @@ def _with_plans() -> list[Answer]:
             replace(failed, failure="", blocks=3, stopped=StopReason.INTERRUPTED),
             replace(failed, failure="", stopped=StopReason.BUDGET),
         )
-        found += [replace(found[-1], attributed={1: one}) for one in without]
+        found += [replace(found[-1], attributions={1: one}) for one in without]
     return found
 
 

@@ -191,7 +191,7 @@ def test_the_total_time_names_the_share_of_statements_without_a_ratio() -> None:
     blocks = [rate_block(n, 1000.0, None)._replace(failures=(failure,)) for n in range(1, 7)]
     failed = answer(blocks, comparison(), stopped=StopReason.FAILED, invalid=frozenset({1}))
     load, _coverage = study_sentences(check(failed, *SAME, seconds=(45.0, 45.0, 0.0, 0.0, 0.0)))
-    assert "without the statements that fail or were not measured (45.0 % of the load)." in load
+    assert "without the statements that fail, find no rows or were not measured (45.0 % of the load)." in load
 
 
 def test_the_sentences_count_the_statements_that_need_attention_and_give_the_coverage() -> None:
@@ -414,6 +414,24 @@ def test_findings_of_an_earlier_check_do_not_fail_again() -> None:
     assert exit_code(study, ("slower",), known=only_likely) is ExitCode.FAIL_ON
 
 
+@pytest.mark.parametrize(
+    ("before", "now", "code"),
+    [
+        ("SELECT a FROM t WHERE b IN ($1)", "SELECT a FROM t WHERE b IN ($1, $2)", ExitCode.DONE),
+        ("SELECT a FROM t WHERE b = 'rare'", "SELECT a FROM t WHERE b = 'common'", ExitCode.FAIL_ON),
+    ],
+)
+def test_a_known_statement_may_have_longer_lists_but_no_other_constants(before: str, now: str, code: ExitCode) -> None:
+    study = check(screened(0.4), *SAME, seconds=(1.0,) * 5, confirmed={1: cases.slower_by_half()})
+    first, *others = study.study.statements
+
+    def with_text(text: str) -> StudyAnswer:
+        return replace(study, study=replace(study.study, statements=(replace(first, text=text), *others)))
+
+    document = "".join(json_pieces(study_document(with_text(before))))
+    assert exit_code(with_text(now), ("slower",), known=KnownFindings(document, "known.json")) is code
+
+
 @pytest.mark.parametrize("document", ["", "[]", "{}", '{"upgrades": [{"target": "17"}]}'])
 def test_a_document_without_findings_is_refused_as_known_findings(document: str) -> None:
     with pytest.raises(StudyError) as caught:
@@ -496,7 +514,7 @@ def test_settings_may_have_no_side_effects_or_unknown_ones() -> None:
     unknown = undone((), {})
     assert unknown.confirmation is not None
     (slower,) = unknown.confirmation.answers
-    not_measured = replace(slower, attributed={1: AttributionResult(failure="no budget is left")})
+    not_measured = replace(slower, attributions={1: AttributionResult(failure="no budget is left")})
     study = replace(unknown, confirmation=replace(unknown.confirmation, answers=(not_measured,)))
     assert "other statement" not in notes(study)
     (upgrade,) = json.loads("".join(json_pieces(study_document(undone(None, {})))))["upgrades"]

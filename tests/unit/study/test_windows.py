@@ -252,5 +252,12 @@ def test_a_rate_that_is_too_low_for_the_budget_is_refused_before_the_first_load(
     with pytest.raises(StudyError) as caught:
         check_first_loads(Design(budget_s=900.0), 2, rate=0.001, clients=1)
     assert caught.value.slug == "study-hopeless-budget"
+    assert "at 0.001 transactions per second" in str(caught.value.found)
+    assert "use a higher rate" in str(caught.value.to_do)
+    long = Design(budget_s=900.0, warm_up_s=1800.0, warm_up_is_given=True)
+    with pytest.raises(StudyError) as caught:
+        check_first_loads(long, 2, rate=None, clients=1)
+    assert caught.value.found == "3600 s for one load on each of 2 arms, with a warm-up of 1800 s"
+    assert "use a shorter warm-up" in str(caught.value.to_do)
     check_first_loads(Design(budget_s=900.0), 2, rate=1.0, clients=1)
     check_first_loads(Design(budget_s=900.0), 2, rate=None, clients=1)

@@ -1,15 +1,11 @@
 r"""Scripts as one transaction, and their statements from the --debug output of pgbench 18.6."""
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, cast
-
 import pytest
 
 from pgversus.errors import WorkloadError
 from pgversus.host.commands import Finished
-from pgversus.study.workload import Script
 from pgversus.workload.sent_statements import (
-    _check_one_phase,
+    _check_recordable,
     _why,
     in_one_transaction,
     parameters_of,
@@ -19,9 +15,6 @@ from pgversus.workload.sent_statements import (
     with_questions,
 )
 from tests.bounded import processor_time
-
-if TYPE_CHECKING:
-    from pgversus.postgres.client import Client
 
 SCRIPT = r"""-- first
 \set aid random(1, 100)
@@ -91,14 +84,14 @@ def test_statements_end_as_in_pgbench(script: str, whole: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "statement", ["prepare transaction 'a'", "-- now\nCOMMIT PREPARED 'a'", "ROLLBACK PREPARED 'a'"]
+    "statement",
+    ["prepare transaction 'a'", "-- now\nCOMMIT PREPARED 'a'", "ROLLBACK PREPARED 'a'", "SELECT 1 \\; SELECT 2"],
 )
-def test_two_phase_commits_are_not_recorded(statement: str) -> None:
-    script = Script(name="2pc.sql", text=f"BEGIN;\nUPDATE t SET a = 1;\n{statement};\n")
+def test_statements_that_cannot_be_recorded_one_by_one_are_refused(statement: str) -> None:
     with pytest.raises(WorkloadError) as caught:
-        _check_one_phase(script, cast("Client", None))
+        _check_recordable(f"BEGIN;\nUPDATE t SET a = 1;\n{statement};\n", "2pc.sql")
     assert caught.value.slug == "workload-statements-unknown"
-    _check_one_phase(replace(script, text="PREPARE p AS SELECT 1;"), cast("Client", None))
+    _check_recordable("\\setshell n find . -exec echo 1 \\;\nPREPARE p AS SELECT '\\;';", "prepared.sql")
 
 
 @pytest.mark.parametrize("prefix", ["pgbench:", "pgbench: debug:", "pgbench16:"])

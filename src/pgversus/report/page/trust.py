@@ -76,8 +76,12 @@ def _same_arm(one: RankedVerdict, *, as_factors: bool) -> str:
     }
     if verdict in DIFFERENT:
         return _(
-            "A/A, {place}: {change} {interval}: two identical servers differ. Do not trust these results.", **values
+            "A/A, {place}: {change} {interval}: two identical servers were called different, which chance does in at "
+            "most 1 of 20 studies. Do not trust these results without a repetition.",
+            **values,
         )
+    if verdict is Verdict.UNDECIDED:
+        return _("A/A, {place}: {change} {interval}: {verdict}, so no difference was claimed.", **values)
     return _("A/A, {place}: {change} {interval}: {verdict}, as expected.", **values)
 
 
