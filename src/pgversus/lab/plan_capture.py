@@ -58,7 +58,7 @@ def capture(
     """
     if len(statements) > _MOST_STATEMENTS:
         raise WorkloadError(
-            "the plans of so many statements are not captured",
+            "there are too many statements to capture their plans",
             slug="workload-statements-unknown",
             where=label,
             found=f"{len(statements):,} statements",

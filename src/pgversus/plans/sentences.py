@@ -77,14 +77,6 @@ def _pushed_down(change: Change) -> str:
     )
 
 
-def _rows(change: Change) -> str:
-    return _("rows returned by {node}: {was}, now {now}", **_numbers(change))
-
-
-def _rows_removed(change: Change) -> str:
-    return _("rows read and discarded by {node}: {was}, now {now}", **_numbers(change))
-
-
 def _estimates(change: Change) -> str:
     shown = {"node": change.node, "was": _estimate(change.was), "now": _estimate(change.now)}
     if change.name:
@@ -173,8 +165,8 @@ _SENTENCES: Mapping[ChangeKind, Callable[[Change], str]] = {
     ChangeKind.SPILL_NEW: _spill_new,
     ChangeKind.FACT: lambda c: _("{key} of {node} was {was}, now {now}", key=c.name, **_sides(c)),
     ChangeKind.LOOPS: lambda c: _("{node} ran {was}, now {now}", node=c.node, was=_times(c.was), now=_times(c.now)),
-    ChangeKind.ROWS: _rows,
-    ChangeKind.ROWS_REMOVED: _rows_removed,
+    ChangeKind.ROWS: lambda c: _("rows returned by {node}: {was}, now {now}", **_numbers(c)),
+    ChangeKind.ROWS_REMOVED: lambda c: _("rows read and discarded by {node}: {was}, now {now}", **_numbers(c)),
     ChangeKind.ESTIMATE: _estimates,
     ChangeKind.MEMORY: lambda c: _(
         "{node} used {was} of memory, now {now}", node=c.node, was=_size(c.was), now=_size(c.now)
