@@ -12,7 +12,8 @@ alignment.py       gives subplans and repeated reads of two plans the same names
 order.py           whether an index replaces a sort
 plan_keys.py       which rows are told apart by which expressions
 statement_rows.py  how the rows that a statement returns or writes can be compared
-changes.py         kinds of changes; changed amounts, conditions and facts
+changes.py         kinds of changes; changed conditions, keys and facts
+amounts.py         changed amounts of work: rows, estimates, memory, blocks
 operators.py       changed operators
 difference.py      the difference of two plans
 sentences.py       changes as sentences

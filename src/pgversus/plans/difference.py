@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pgversus.plans.alignment import PlanNames, names_in_common, renamed
+from pgversus.plans.amounts import amount_changes, spill_sizes
 from pgversus.plans.changes import (
     Change,
     ChangeKind,
-    amount_changes,
     condition_changes,
     fact_changes,
     generic_changes,
-    spill_sizes,
 )
 from pgversus.plans.levels import (
     ComparablePlan,

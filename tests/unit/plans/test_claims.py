@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pgversus.plans import changes, operators
+from pgversus.plans import amounts, changes, operators
 from pgversus.plans.changes import ChangeKind
 from pgversus.plans.difference import difference
 from pgversus.plans.plan import Plan, PlanNode
@@ -54,7 +54,7 @@ def test_a_claim_about_blocks_of_different_sizes_is_checked() -> None:
         (Plan, "in_workers", lambda plan: [False] * len(plan.nodes), ""),
         (PlanNode, "own_alias", property(lambda _: ""), ""),
         (operators, "_relations", lambda _, __: set(), "relation"),
-        (changes, "_memory", lambda *_: [(ChangeKind.MEMORY, 0.0, 1e9)], "memory"),
+        (amounts, "_memory", lambda *_: [(ChangeKind.MEMORY, 0.0, 1e9)], "memory"),
         (changes._PlacedCondition, "is_same_as", lambda *_: True, "condition moved"),
     ],
 )
