@@ -1,5 +1,11 @@
 """Impossible comparisons end with a clear error and the right exit code, and leave nothing behind."""
 
+import os
+import subprocess
+import sys
+import time
+from contextlib import ExitStack
+
 import pytest
 
 from tests.live.conftest import QUICK, WHOLE_SECONDS, CommandLine
@@ -49,14 +55,22 @@ def test_sql_that_fails_later_yields_failed_trials_and_no_number(command_line: C
     assert any("reached maximum value of sequence" in caveat["text"] for caveat in document["caveats"])
 
 
+SET_AT_LOGIN = """
+CREATE FUNCTION set_at_login() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN SET work_mem = '8MB'; END $$;
+CREATE EVENT TRIGGER at_login ON login EXECUTE FUNCTION set_at_login();
+"""
+
+
 @pytest.mark.parametrize(
     ("setup", "script", "by"),
     [
         ("ALTER DATABASE postgres SET work_mem = '8MB';", "SELECT 1;", "set by ALTER DATABASE ... SET"),
         ("ALTER ROLE CURRENT_USER SET work_mem = '8MB';", "SELECT 1;", "set by ALTER ROLE ... SET"),
         ("ALTER ROLE ALL SET work_mem = '8MB';", "SELECT 1;", "set by ALTER ROLE ALL SET"),
+        (SET_AT_LOGIN, "SELECT 1;", "set by SET in an event trigger of logins"),
         ("SELECT 1;", "SET work_mem = '8MB';\nSELECT 1;\nRESET work_mem;", "set by load.sql"),
         ("SELECT 1;", "SET work_mem = '8MB';\nVACUUM pg_class;", "set by load.sql"),
+        ("SELECT 1;", "ALTER ROLE CURRENT_USER SET work_mem = '8MB';\nSELECT 1;", "set by load.sql"),
         ("SELECT 1;", "BEGIN;\nSELECT set_config('work_mem', '8MB', true);\nCOMMIT;", "set by load.sql"),
     ],
 )
@@ -84,6 +98,20 @@ def test_a_failing_setup_file_is_reported_with_psqls_message(command_line: Comma
     assert ended.code == 2
     assert "error[dataset-load-failed]" in ended.stderr
     assert "setup.sql:2: ERROR:  invalid input syntax for type integer" in ended.stderr
+
+
+def test_a_busy_host_is_reported_before_anything_is_loaded(command_line: CommandLine) -> None:
+    program = "import time\nend = time.monotonic() + 60\nwhile time.monotonic() < end: pass"
+    with ExitStack() as stack:
+        for _ in range(os.cpu_count() or 1):
+            busy = stack.enter_context(subprocess.Popen([sys.executable, "-c", program]))
+            stack.callback(busy.kill)
+        began = time.monotonic()
+        ended = command_line.compare("17.8", "17.8", "--setup", command_line.write("setup.sql", "nonsense;"), "-S")
+    assert time.monotonic() - began < 60
+    reported, _, later = ended.stderr.partition("Press Ctrl-C to end the run")
+    assert "this host is busy: other programs or guests use" in reported
+    assert "error[dataset-load-failed]" in later
 
 
 def test_an_unknown_version_is_answered_with_the_nearest_ones(command_line: CommandLine) -> None:

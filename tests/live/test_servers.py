@@ -53,6 +53,18 @@ def test_the_effect_of_plans_is_measured_on_external_servers(command_line: Comma
     assert len(re.findall("reading and hashing every row on", ended.stderr)) == 2
 
 
+def test_settings_of_arms_override_those_in_a_uri(command_line: CommandLine) -> None:
+    # The script fails unless its session has the setting of its arm.
+    one_row = "SELECT 1 / count(*) FROM pg_settings WHERE name = 'work_mem' AND setting IN ('4096', '65536');\n"
+    script = command_line.write("settings.sql", one_row)
+    with somebodys_server("17.8") as uri:
+        separator = "&" if "?" in uri else "?"
+        with_options = f"{uri}{separator}options=-c%20work_mem%3D8MB%20-c%20jit%3Doff"
+        ended = command_line.compare(with_options, "--set", "work_mem=4MB,64MB", "-f", script, *QUICK)
+    assert ended.code == 0, ended.stderr
+    assert [arm["settings"]["work_mem"] for arm in ended.comparison["arms"]] == ["4MB", "64MB"]
+
+
 def test_levels_rejected_by_an_external_server_are_reported_before_loading(command_line: CommandLine) -> None:
     script = command_line.write("count.sql", "SELECT count(*) FROM t;\n")
     setup = command_line.write("fill.sql", f"{FILLED};\n")

@@ -25,8 +25,8 @@ def read_host(directory: Path) -> dict[str, float]:
     return _processors() | _pressures() | _disk(directory) | _throttling()
 
 
-_LEAST_S = 0.25
-"""Processor times are counted in steps of 0.01 s, so a shorter interval is too coarse."""
+_LEAST_S = 1.0
+"""Other programs work by fits and starts, and processor times are counted in steps of 0.01 s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,15 @@ class OtherLoad:
         of_host = host.user + host.nice + host.system + host.irq + host.softirq + host.steal
         return cls(time.monotonic(), of_host - sum(map(_used_s, (this, *this.children(recursive=True)))))
 
+    @property
+    def is_long_ago(self) -> bool:
+        """Whether share_since() does not need to wait."""
+        return time.monotonic() >= self.moment_s + _LEAST_S
+
     def share_since(self) -> float:
         """Return the share of all processors that others have used since this moment, from 0 to 1.
 
-        Waits if the moment is less than a quarter of a second ago.
+        Waits if the moment is less than a second ago.
         """
         time.sleep(max(0.0, self.moment_s + _LEAST_S - time.monotonic()))
         later = OtherLoad.now()

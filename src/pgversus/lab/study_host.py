@@ -211,7 +211,7 @@ def open_study_host(
     other_load = OtherLoad.now()
     with open_resources(study, options.user, progress, before) as resources:
         study, snapshots = with_chosen_values(resources, options.client, progress, is_new=before is None)
-        if not is_busy:
+        if other_load.is_long_ago and not is_busy:
             # Another program may have begun to work while servers were downloaded or built.
             _say_if_busy(other_load.share_since(), progress)
         facts: dict[str, Any] = {"host": host, "client": client, "builds": build_facts(resources.builds)}

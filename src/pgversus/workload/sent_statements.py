@@ -187,6 +187,8 @@ def _statement(script: Script, number: int, text: str, template: str | None) -> 
     return Statement(script=script.name, number=number, text=text, template=template, parameters=parameters)
 
 
+_NEVER_IN_BLOCK = "transaction block"
+# In the message of the server about VACUUM and its like.
 _END = re.compile(r"(?:;|\\[ag]set[^\n]*)\Z")
 _SETTING_LINE = re.compile(r'^[^:\n]+:  pgversus setting (\S+) = (".*")$', re.MULTILINE)
 # The server's word for WARNING depends on its language. The value is JSON without line breaks.
@@ -197,13 +199,16 @@ def settings_during(
 ) -> dict[str, list[str]]:
     """Return the values of these settings after each statement of a script, in the session that runs it.
 
-    Its changes are rolled back, unless it cannot run inside a transaction. WorkloadError if pgbench fails.
+    Its changes are rolled back, unless it cannot run inside a transaction block. WorkloadError if pgbench fails.
     """
     asking = with_questions(_text(script, client), "".join(map(_question, names)))
     try:
         file = _written_for(client, scratch, in_one_transaction(asking))
         output = _recorded(script, workload, client, target, file, QueryMode.SIMPLE)
-    except WorkloadError:
+    except WorkloadError as error:
+        # Changes of other failing scripts must not remain on an external server.
+        if not target.is_ours and _NEVER_IN_BLOCK not in error.found:
+            raise
         file = _written_for(client, scratch, asking)
         output = _recorded(script, workload, client, target, file, QueryMode.SIMPLE)
     return told_settings(output)
