@@ -11,7 +11,7 @@ BUILT_FOR_TESTS := 17+cflags=-O0 17+blocksize=32+cflags=-O0
 # Long tests run in `make test-all` only, which clears this.
 SHORT := and not long
 
-.PHONY: help demo check docs test test-all test-quick test-unit test-live test-parallel test-measures test-builds built-for-tests test-browser tools fuzz dist format lint types imports bench-calibration bench-habits bench-noise bench-real-noise bench-bias bench-drivers bench-writes bench-operations bench-identical bench-upgrade-checks bench-statements bench-many-statements bench-looks bench-study bench-copies bench-builds bench-quotients bench-plans bench-faults bench-fleet bench-fleet-rates bench catalogs clean
+.PHONY: help demo check docs test test-all test-quick test-unit test-live test-parallel test-measures test-builds built-for-tests test-browser tools fuzz fuzz-plans dist format lint types imports bench-calibration bench-habits bench-noise bench-real-noise bench-bias bench-drivers bench-writes bench-operations bench-identical bench-upgrade-checks bench-statements bench-many-statements bench-looks bench-study bench-copies bench-builds bench-quotients bench-plans bench-faults bench-fleet bench-fleet-rates bench catalogs clean
 
 help: ## show this menu
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name text; do \
@@ -68,6 +68,9 @@ SECONDS := 600
 fuzz: .venv/.installed-dev ## damage external inputs at random: make fuzz SECONDS=600
 	$(BIN)/python -m tests.fuzz --seconds $(SECONDS)
 
+fuzz-plans: .venv/.installed-dev ## check every sentence about 100,000 generated pairs of plans (6 min)
+	$(BIN)/python -m tests.fuzz --target "plan claims" --inputs 100000
+
 dist: .uv/.installed ## build a wheel and a source archive in dist/
 	$(UV) build --quiet
 
@@ -107,7 +110,7 @@ bench-bias: .venv/.installed-dev ## check that windows of every length find plan
 bench-writes: .venv/.installed-dev ## measure the minimum window of loads that write, on real servers (30 min, on an idle host)
 	$(BIN)/python -m benchmarks.writes
 
-bench-operations: .venv/.installed-dev ## compare two orders of copies, starts and operations in a block, on real servers (6 min, on an idle host)
+bench-operations: .venv/.installed-dev ## compare orders of copies, starts and operations in a block, on real servers (12 min, on an idle host)
 	$(BIN)/python -m benchmarks.operations
 
 bench-identical: .venv/.installed-dev ## measure how often identical real servers are called different (90 min, on an idle host)

@@ -5,12 +5,14 @@ five runs   five runs of 12 s for each server; Welch's t test at 5 %
 benchstat   ten runs of 6 s for each server; the Mann-Whitney U test at 5 % (golang.org/x/perf, its default)
 
 All share ten runs of 6 s for each server, in new sessions: two neighboring runs count as one of 12 s, and all as one of
-60 s. That favors the first two methods, because the runs of a session also share the placement of its processes. The
-duration of an operation cannot be chosen, so its methods take the first repetition, the first five, or all ten.
+60 s, with the mean of their speeds. That favors the first two methods, because the runs of a session also share the
+placement of its processes. The duration of an operation cannot be chosen, so its methods take the first repetition, the
+first five, or all ten.
 """
 
 import math
 import re
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -33,6 +35,7 @@ from pgversus.postgres.server import Server
 from pgversus.postgres.session import connect
 from pgversus.study.build_options import USUAL_MANNER
 from pgversus.study.servers import parse_server
+from pgversus.workload.pgbench_log import read_latencies
 
 SIGNIFICANT = 0.05
 _RELEVANT = math.log(1.01)
@@ -117,18 +120,40 @@ def two_servers(
 
 def tps_of(script: Path) -> Speed:
     """Return the speed of a pgbench script: transactions per second, as pgbench prints them."""
-    client = fixed_client(server_user())
 
     def speed(server: Server, seconds: float) -> float:
-        target = server.target
-        arguments = [str(client.pgbench), "-n", "-T", f"{seconds:g}", "-f", str(script), target.conninfo]
-        finished = run(arguments, environment=client.environment(target), user=client.user)
-        assert finished.succeeded, finished.stderr
-        found = _TPS.search(finished.stdout)
-        assert found is not None, finished.stdout
+        printed = _pgbench(server, script, seconds)
+        found = _TPS.search(printed)
+        assert found is not None, printed
         return float(found[1])
 
     return speed
+
+
+def p95_of(script: Path, load: Sequence[str]) -> Speed:
+    """Return the speed of a script under a rate: 1 / the 95th percentile of the latencies that pgbench logs.
+
+    load: pgbench's options for the rate and the clients. The log of a run contains all of its transactions.
+    """
+    user = server_user()
+
+    def speed(server: Server, seconds: float) -> float:
+        with tempfile.TemporaryDirectory() as name:
+            directory = Path(name)
+            user.change_owner(directory)
+            _pgbench(server, script, seconds, *load, "-l", "--log-prefix", str(directory / "log"))
+            return 1 / read_latencies(list(directory.iterdir()), is_open_loop=True).histogram.quantile(0.95)
+
+    return speed
+
+
+def _pgbench(server: Server, script: Path, seconds: float, *options: str) -> str:
+    """Run pgbench once; return what it prints."""
+    client, target = fixed_client(server_user()), server.target
+    arguments = [str(client.pgbench), "-n", "-T", f"{seconds:g}", *options, "-f", str(script), target.conninfo]
+    finished = run(arguments, environment=client.environment(target), user=client.user)
+    assert finished.succeeded, finished.stderr
+    return finished.stdout
 
 
 def repeated(prepare: str, statement: str) -> Speed:

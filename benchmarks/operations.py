@@ -2,21 +2,23 @@
 
 The operation is a VACUUM of dead rows on four identical arms, on real servers. In *together*, all servers of a block
 start on their copies first, and the operations then run right after each other; in *one by one*, each arm is copied,
-started, timed and stopped before the next. The two ways take turns after every four blocks. *first* is the mean log
-ratio of the time of the arm that ran first in a block to the mean of the others, with its standard error. *gain* is the
-variance of a block's log ratios in *together*, divided by that of this way, for equal numbers of blocks and for equal
-wall times. The host must be idle.
+started, timed and stopped before the next. *With a file*, a file fills the page cache before each operation and is
+removed. The ways take turns after every four blocks.
+
+*first* is the mean log ratio of the time of the arm that ran first in a block to the mean of the others, with its
+standard error. *gain* is the variance of a block's log ratios in *together*, divided by that of this way, for equal
+numbers of blocks and for equal wall times. *mirrored* counts the four operations of a block as A B B A. It is the
+variance of a ratio of two operations to two in any order, divided by the variance of this one: how much precision the
+mirrored order gains. The host must be idle.
 """
 
 import argparse
 import math
 import statistics
 import tempfile
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -24,10 +26,12 @@ import numpy as np
 from benchmarks.real_blocks import SERVER
 from pgversus.api import run
 from pgversus.engine.block_runner import block_schedule
+from pgversus.host.directories import open_cache
 from pgversus.lab.operation_runner import OperationTrialRunner
 from pgversus.study.metrics import Metric
 
 _BLOCKS = 4
+_FILE_BYTES = 256 * 2**20
 _ARMS = 4
 _DIRTY = "UPDATE pgbench_accounts SET abalance = abalance + 1 WHERE aid % 2 = 0;\n"
 _STUDY = f"""
@@ -53,12 +57,28 @@ class _StartingFirst(OperationTrialRunner):
         self._repetitions.prepare(arm)
 
 
+class _WithFile(OperationTrialRunner):
+    """Fills the page cache before each operation."""
+
+    def measure(self, arm: int, seed: int, name: str) -> None:
+        """Run the operation once."""
+        # In the cache, which lies on a disk.
+        with tempfile.TemporaryFile(dir=open_cache().runs) as file:
+            file.write(bytes(_FILE_BYTES))
+        super().measure(arm, seed, name)
+
+
+class _StartingFirstWithFile(_StartingFirst, _WithFile):
+    """Does both."""
+
+
 _REFERENCE = "together"
-WAYS: dict[str, Mapping[str, Any]] = {
-    _REFERENCE: {"pgversus.lab.operation_runner.OperationTrialRunner": _StartingFirst},
-    "one by one": {},
+WAYS: dict[str, type[OperationTrialRunner]] = {
+    _REFERENCE: _StartingFirst,
+    "together, with a file": _StartingFirstWithFile,
+    "one by one": OperationTrialRunner,
+    "one by one, with a file": _WithFile,
 }
-"""What to replace in the program."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,8 +87,8 @@ class Measured:
 
     times: tuple[float, ...]
     """Of each arm, in seconds."""
-    first: int
-    """The arm that ran first."""
+    order: tuple[int, ...]
+    """The arms as they ran."""
     wall_s: float
 
     @property
@@ -79,8 +99,18 @@ class Measured:
     @property
     def of_first(self) -> float:
         """Log ratio of the time of the arm that ran first to the mean of the others."""
-        others = [math.log(time) for arm, time in enumerate(self.times) if arm != self.first]
-        return math.log(self.times[self.first]) - statistics.fmean(others)
+        first, *others = self._ordered
+        return first - statistics.fmean(others)
+
+    @property
+    def mirrored(self) -> float:
+        """Log ratio of the mean times of two arms in mirrored order: A B B A."""
+        first, second, third, fourth = self._ordered
+        return (first + fourth - second - third) / 2
+
+    @property
+    def _ordered(self) -> list[float]:
+        return [math.log(self.times[arm]) for arm in self.order]
 
 
 def main() -> None:
@@ -94,7 +124,10 @@ def main() -> None:
         for way in list(WAYS)[:: -1 if turn % 2 else 1]:
             found[way] += _measured(WAYS[way], arguments.scale, turn + 1)
     print(f"{_BLOCKS * arguments.turns} blocks in each way, VACUUM of {SERVER} against itself, scale {arguments.scale}")
-    print(f"{'':<20}{'seconds':>9}{'wall s':>8}{'sd of log ratio':>17}{'first':>16}{'gain':>8}{'in time':>9}")
+    columns = (
+        f"{'seconds':>9}{'wall s':>8}{'sd of log ratio':>17}{'first':>16}{'gain':>8}{'in time':>9}{'mirrored':>10}"
+    )
+    print(f"{'':<25}{columns}")
     for way, blocks in found.items():
         _print_row(way, blocks, found[_REFERENCE])
 
@@ -105,8 +138,8 @@ def _print_row(way: str, blocks: Sequence[Measured], reference: Sequence[Measure
     first = f"{statistics.fmean(firsts):+.3f} ±{statistics.stdev(firsts) / math.sqrt(len(firsts)):.3f}"
     gain = _variance(reference) / _variance(blocks)
     print(
-        f"{way:<20}{seconds:>9.2f}{_wall_s(blocks):>8.1f}{math.sqrt(_variance(blocks)):>17.3f}{first:>16}{gain:>8.1f}"
-        f"{gain * _wall_s(reference) / _wall_s(blocks):>9.1f}",
+        f"{way:<25}{seconds:>9.2f}{_wall_s(blocks):>8.1f}{math.sqrt(_variance(blocks)):>17.3f}{first:>16}{gain:>8.1f}"
+        f"{gain * _wall_s(reference) / _wall_s(blocks):>9.1f}{_gain_of_mirrored(blocks):>10.2f}",
         flush=True,
     )
 
@@ -120,25 +153,28 @@ def _variance(blocks: Sequence[Measured]) -> float:
     return statistics.fmean(map(statistics.variance, zip(*(block.log_ratios for block in blocks), strict=True)))
 
 
-def _measured(replaced: Mapping[str, Any], scale: int, seed: int) -> list[Measured]:
+def _gain_of_mirrored(blocks: Sequence[Measured]) -> float:
+    # The mean of two ratios has half the variance of one.
+    return _variance(blocks) / 2 / statistics.fmean(block.mirrored**2 for block in blocks)
+
+
+def _measured(runner: type[OperationTrialRunner], scale: int, seed: int) -> list[Measured]:
     """Run some blocks and return those in which all arms have finished."""
-    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        for name, value in replaced.items():
-            stack.enter_context(patch(name, value))
+    with tempfile.TemporaryDirectory() as folder, patch("pgversus.lab.operation_runner.OperationTrialRunner", runner):
         (Path(folder) / "dirty.sql").write_text(_DIRTY, encoding="utf-8")
         file = Path(folder) / "vacuum.toml"
         file.write_text(_STUDY.format(scale=scale), encoding="utf-8")
         results = run(file, results=Path(folder) / "results", seed=seed)
         return [
-            Measured(times=times, first=_first_arm(seed, block.number), wall_s=block.wall_s)
+            Measured(times=times, order=_order(seed, block.number), wall_s=block.wall_s)
             for block in results.answer.answers[0].blocks
             if len(times := tuple(filter(None, (one.value(Metric.TIME) for one in block.trials.values())))) == _ARMS
         ]
 
 
-def _first_arm(seed: int, block: int) -> int:
-    """Return the arm that runs first in a block of the only context of a study, as its engine draws it."""
-    return block_schedule(np.random.default_rng([seed, block, 0]), tuple(range(_ARMS)), 1).rounds[0][0]
+def _order(seed: int, block: int) -> tuple[int, ...]:
+    """Return the arms in the order of a block of the only context of a study, as its engine draws it."""
+    return block_schedule(np.random.default_rng([seed, block, 0]), tuple(range(_ARMS)), 1).rounds[0]
 
 
 if __name__ == "__main__":

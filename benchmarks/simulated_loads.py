@@ -1,7 +1,7 @@
 """Simulated loads whose verdict is not about throughput, and servers that cannot be restarted.
 
 Each is a simulated host (simulated_host.py) with the same noise of the machine and additional noise, described in
-docs/statistics.md, "Everything that is judged".
+docs/statistics.md, "Other results than throughput".
 """
 
 import math
