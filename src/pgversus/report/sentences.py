@@ -58,7 +58,7 @@ def not_begun(stopped: StopReason) -> str:
         case StopReason.INTERRUPTED:
             return _("not started: interrupted")
         case StopReason.BUDGET:
-            return _("not started: the budget was used up")
+            return _("not started: no budget left")
         case _:
             return _("not started")
 
@@ -183,7 +183,7 @@ def _too_few(answer: Answer, result: ContenderResult) -> str:
 
 _ENDED = {
     StopReason.INTERRUPTED: N_("Interrupted after {effort}"),
-    StopReason.BUDGET: N_("The budget was used up after {effort}"),
+    StopReason.BUDGET: N_("Ended by the budget after {effort}"),
     StopReason.BLOCKS: N_("The block limit was reached after {effort}"),
     StopReason.FAILED: N_("Stopped after {effort} because trials failed"),
     StopReason.DECIDED: N_("Stopped after {effort}"),

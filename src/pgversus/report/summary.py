@@ -20,6 +20,7 @@ from pgversus.report.sentences import answer_sentences, interval_heading, metric
 from pgversus.report.study_answer import answer_tables, study_sentences
 from pgversus.report.terminal import verdicts_of_study
 from pgversus.report.values import (
+    COUNTERS_NOTE,
     change_texts,
     counter_label,
     counter_text,
@@ -94,10 +95,13 @@ def _comparison(answer: Answer) -> Iterator[RenderableType]:
     yield from (Text(sentence, style="bold") for sentence in answer_sentences(answer))
     yield Text("")
     yield _arms(answer)
-    for table in (_times(answer), _counters(answer)) if answer.blocks else ():
+    counters = _counters(answer) if answer.blocks else None
+    for table in (_times(answer) if answer.blocks else None, counters):
         if table is not None:
             yield Text("")
             yield table
+    if counters is not None:
+        yield Text(_(COUNTERS_NOTE), style="dim")
     yield Text("")
     yield from _why(answer)
 

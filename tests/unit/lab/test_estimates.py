@@ -26,6 +26,7 @@ from pgversus.study.metrics import Metric
 from pgversus.study.servers import BuildFamily, Release, RunningServer, ServerName
 from pgversus.study.study import Study, StudyKind
 from pgversus.study.workload import PgbenchWorkload, Script
+from tests.real_results import PUBLISHED
 from tests.unit.postgres.listening import listening
 
 # Accepts the settings that are listed in a file next to it.
@@ -393,3 +394,16 @@ def test_a_dry_run_ends_like_a_run_that_would_measure_nothing(
     )
     arguments = [str(tmp_path / "s.toml"), "--dry-run", "--results", str(tmp_path / "r")]
     assert CliRunner().invoke(run, arguments, standalone_mode=False).return_value == code
+
+
+@pytest.mark.usefixtures("study")
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_a_published_profile_says_what_to_leave_out_on_a_small_disk(name: str, tmp_path: Path) -> None:
+    published = open_study(name, profile="published").study
+    found = dry_run(published, tmp_path / "r", USER)
+    assert "disk: about" in dry_run_text(found)
+    with pytest.raises(HostError) as caught:
+        check_disk_space(replace(found, needs=replace(found.needs, disk_bytes=1e18)))
+    assert "set PGVERSUS_CACHE to a directory on a different file system" in caught.value.to_do
+    largest = found.needs.largest
+    assert (f"such as {largest}" if largest else "use smaller data") in caught.value.to_do

@@ -319,7 +319,7 @@ def test_a_study_without_measurements_is_not_valid(failed: bool) -> None:  # noq
     text = text_of(study_answer([], unanswered=[lost]))
     assert "✖ invalid" in text
     assert "is wrong" not in text.lower()
-    assert ("no room" if failed else "not started: the budget was used up") in text
+    assert ("no room" if failed else "not started: no budget left") in text
 
 
 @pytest.mark.parametrize(
