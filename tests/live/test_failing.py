@@ -85,6 +85,16 @@ def test_a_compared_setting_that_is_overridden_is_refused(
     assert not (command_line.directory / "results").exists()
 
 
+def test_settings_that_cannot_be_checked_during_a_script_are_a_caveat(command_line: CommandLine) -> None:
+    # The check asks by DO statements.
+    setup = command_line.write("setup.sql", "DROP EXTENSION plpgsql;")
+    script = command_line.write("one.sql", "SELECT 1;")
+    ended = command_line.compare("17.8", "--set", "work_mem=4MB,64MB", "--setup", setup, "-f", script, *QUICK)
+    assert ended.code == 0, ended.stderr
+    (text,) = [one["text"] for one in ended.comparison["caveats"] if one["slug"] == "settings-not-checked"]
+    assert 'language "plpgsql" does not exist' in text
+
+
 def test_a_missing_script_is_reported(command_line: CommandLine) -> None:
     ended = command_line.compare("17.8", "17.8", "-f", "no_such.sql")
     assert ended.code == 2

@@ -66,6 +66,7 @@ _SEVERITIES = {
             "few-transactions",
             "other-plans-under-load",
             "not-restarted",
+            "settings-not-checked",
             "unequal-tables",
         }
     ),

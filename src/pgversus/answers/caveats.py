@@ -77,6 +77,7 @@ def caveats(
         *_mixed_builds(comparison, facts, differences),
         *_untested_majors(comparison, facts),
         *plan_caveats(comparison, plans, preparation.not_explained),
+        *_unchecked_settings(preparation.unchecked_settings),
         *_not_restored(comparison, facts),
         *_unequal_databases(comparison, differences),
         *_unequal_settings(comparison, differences),
@@ -145,6 +146,11 @@ def _mixed_builds(
                 contender_origin=facts[arm.index].origin,
                 parts=parts,
             )
+
+
+def _unchecked_settings(failure: str) -> Iterator[Caveat]:
+    if failure:
+        yield Caveat(slug="settings-not-checked", values={"failure": failure})
 
 
 def _not_restored(comparison: Comparison, facts: Sequence[ArmFacts]) -> Iterator[Caveat]:

@@ -89,24 +89,27 @@ def _is_same(server: ServerName, setting: Setting, value: str, ask: Ask) -> bool
 
 def check_settings_in_scripts(
     comparison: Comparison, loads: Sequence[PgbenchLoad], targets: Sequence[Target], sessions: Sequence[Settings]
-) -> None:
+) -> str:
     """Raise WorkloadError if a requested setting has another value after a statement of a script.
 
-    Runs each script once on each arm. loads, targets, sessions: for each arm; sessions: the settings before any script
-    ran.
+    Runs each script once on each arm, and returns why the first one could not be checked; empty if all were. loads,
+    targets, sessions: for each arm; sessions: the settings before any script ran.
     """
+    failure = ""
     for arm, load, target, settings in zip(comparison.arms, loads, targets, sessions, strict=True):
         for script in load.workload.scripts if arm.settings else ():
-            check_reported_settings(arm, settings, _during(script, load, target, arm), script.name)
+            try:
+                reported = _during(script, load, target, arm)
+            except WorkloadError as error:
+                failure = failure or f"{error.where}: {error.found}"
+            else:
+                check_reported_settings(arm, settings, reported, script.name)
+    return failure
 
 
 def _during(script: Script, load: PgbenchLoad, target: Target, arm: Arm) -> ReportedSettings:
-    """Return the settings during a script; empty if it fails, which the load itself reports."""
     names = [setting.name for setting in arm.settings]
-    try:
-        return settings_during(script, load.workload, load.client, target, load.scratch.with_name("settings"), names)
-    except WorkloadError:
-        return {}
+    return settings_during(script, load.workload, load.client, target, load.scratch.with_name("settings"), names)
 
 
 def check_reported_settings(arm: Arm, settings: Settings, reported: ReportedSettings, by: str) -> None:

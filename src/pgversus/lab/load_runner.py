@@ -77,7 +77,7 @@ class LoadRunner:
             pilot = run_pilot(servers.servers, self._loads, comparison.design)
             writes = pilot.writes
             targets = [server.load_target for server in servers.servers]
-            check_settings_in_scripts(comparison, self._loads, targets, settings)
+            unchecked_settings = check_settings_in_scripts(comparison, self._loads, targets, settings)
             plans, not_explained = self._explained(pilot)
             # The load may change the settings of later sessions.
             settings_after = self._settings()
@@ -119,6 +119,7 @@ class LoadRunner:
             longest_transaction_s=pilot.longest_transaction_s,
             plans=plans,
             not_explained=not_explained,
+            unchecked_settings=unchecked_settings,
         )
 
     def _may_pause(self, settings: Sequence[Settings]) -> bool:

@@ -30,6 +30,8 @@ class FirstRun:
     """None for an operation, or if not requested."""
     not_explained: str = ""
     """Why requested plans are missing."""
+    unchecked_settings: str = ""
+    """Why the requested settings could not be checked during a script; empty if they were."""
 
 
 class WorkloadRunner(Protocol):

@@ -264,6 +264,7 @@ class PostgresTestbed:
             longest_transaction_s=first.longest_transaction_s,
             plans=first.plans,
             not_explained=first.not_explained,
+            unchecked_settings=first.unchecked_settings,
         )
 
     def _facts(self, build: Build | None, fingerprint: Fingerprint, *, baseline: Build | None) -> ArmFacts:

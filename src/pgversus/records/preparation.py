@@ -149,6 +149,8 @@ class Preparation:
     """Stored in separate tables; None without any."""
     not_explained: str = ""
     """Why requested plans are missing."""
+    unchecked_settings: str = ""
+    """Why the requested settings could not be checked during a script; empty if they were."""
 
     @property
     def patience_s(self) -> float:

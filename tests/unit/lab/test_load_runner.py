@@ -53,7 +53,7 @@ def runner_on(
     """Return a runner whose first load has a given result."""
     monkeypatch.setattr(load_runner, "session_settings", servers.settings)
     monkeypatch.setattr(load_runner, "run_pilot", lambda *_: pilot())
-    monkeypatch.setattr(load_runner, "check_settings_in_scripts", lambda *_: None)
+    monkeypatch.setattr(load_runner, "check_settings_in_scripts", lambda *_: "")
     requested = replace(comparison(), cache=options.pop("cache", CacheState.WARM))
     loads = [SimpleNamespace(workload=WORKLOAD)] * 2
     return LoadRunner(requested, cast("Any", servers), cast("Any", loads), contexts=1, **{"explain": None, **options})

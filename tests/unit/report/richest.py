@@ -229,6 +229,7 @@ def _warned() -> list[Answer]:
                     writes=writes,
                     connect_allowance_s=0,
                     not_explained="2",
+                    unchecked_settings="4",
                 )
                 results = [_on_hosts(result, way) for result in answer(blocks, requested).analysis.results]
                 reported = caveats(
