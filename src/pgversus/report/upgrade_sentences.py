@@ -18,15 +18,20 @@ _WORTH_SAYING = 0.001
 _NOT_REACHED = N_("not reached")
 _NOT_MEASURED = N_("no result")
 _FAILING = N_("execution fails")
+_FULL_STATISTICS = N_(
+    "It was measured with full statistics, which take longer to read than those of ANALYZE, and may change the ratio."
+)
 
 
 def upgrade_sentences(answer: StudyAnswer) -> list[str]:
     """Return the answer for each target, how much of the load was executed, why the rest was not, and what to do."""
-    targets = [_target_sentence(one) for one in upgrade_answers(answer)]
+    reads_all = any(one.comparison.dataset.full_statistics for one in answer.answers)
+    targets = [_target_sentence(one, reads_all=reads_all) for one in upgrade_answers(answer)]
     return [*targets, *([_coverage(answer)] if answer.study.statements else []), *_next_step(answer)]
 
 
-def _target_sentence(upgrade: UpgradeAnswer) -> str:
+def _target_sentence(upgrade: UpgradeAnswer, *, reads_all: bool) -> str:
+    """Return the answer for one target. reads_all: whether ANALYZE read every row of small tables."""
     attention = upgrade.having(*NEEDS_ATTENTION)
     counts = [
         _("{count} {finding}", count=_count([one.statement for one in upgrade.having(kind)]), finding=_(kind))
@@ -45,7 +50,8 @@ def _target_sentence(upgrade: UpgradeAnswer) -> str:
     )
     checked = math.fsum(one.share or 0.0 for one in upgrade.findings)
     load = _load_sentence(upgrade.load, checked, source=upgrade.source, target=upgrade.target)
-    return together(load, _planning_sentence(upgrade.planning), needs)
+    planning = _planning_sentence(upgrade.planning)
+    return together(load, planning, _(_FULL_STATISTICS) if planning and reads_all else "", needs)
 
 
 def _load_sentence(load: LoadChange | None, checked: float, **names: str) -> str:

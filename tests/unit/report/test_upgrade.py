@@ -214,10 +214,20 @@ def with_planning(study: StudyAnswer) -> StudyAnswer:
     return replace(study, study=replace(study.study, statements=statements))
 
 
+def test_planning_with_full_statistics_is_named() -> None:
+    study = with_planning(check(*SAME, screened(0.8), seconds=(90.0, 0.0, 0.0, 0.0, 0.0)))
+    first, *others = study.answers
+    arms = tuple(replace(arm, dataset=replace(arm.dataset, full_statistics=True)) for arm in first.comparison.arms)
+    full = replace(first, comparison=replace(first.comparison, arms=arms))
+    target, _ = study_sentences(replace(study, answers=(full, *others)))
+    assert ". It was measured with full statistics, which take longer to read" in target
+
+
 def test_the_planning_of_all_statements_has_a_sentence_of_its_own_and_no_share() -> None:
     study = with_planning(check(*SAME, screened(0.8), seconds=(90.0, 0.0, 0.0, 0.0, 0.0)))
     target, coverage = study_sentences(study)
     assert "Planning time: +25" in target
+    assert "full statistics" not in target
     assert target.endswith("No statement needs attention.")
     assert coverage.startswith("4 of 5 statements were checked")
     (planned,) = (one for one in only(study).findings if one.statement.is_planning)
