@@ -355,6 +355,15 @@ SELECT run_sql($sql$COPY (SELECT 1) TO PROGRAM 'touch {file}'$sql$);
 -- name: new table
 SELECT make_table();
 
+-- name: other server
+SELECT count(*) FROM elsewhere;
+
+-- name: view of another server
+SELECT count(*) FROM seen_elsewhere;
+
+-- name: dblink
+SELECT * FROM dblink('host=' || current_setting('unix_socket_directories'), 'SELECT 1') AS found (a int);
+
 -- name: without values
 SELECT count(*) FROM kinds.kind AS one
 WHERE kind IN (SELECT two.kind FROM kinds.kind AS two WHERE two.kind = one.kind AND abs(two.kind) = $1);
@@ -384,6 +393,12 @@ CREATE FUNCTION make_table() RETURNS void LANGUAGE sql AS 'CREATE TABLE public.m
 CREATE FUNCTION refuse() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION $a$refused$a$; END';
 CREATE EVENT TRIGGER no_grants ON ddl_command_end WHEN TAG IN ('GRANT') EXECUTE FUNCTION refuse();
 CREATE ROLE pgversus_application NOLOGIN;
+CREATE EXTENSION dblink;
+CREATE EXTENSION postgres_fdw;
+CREATE SERVER other FOREIGN DATA WRAPPER postgres_fdw OPTIONS (dbname 'postgres');
+CREATE USER MAPPING FOR PUBLIC SERVER other;
+CREATE FOREIGN TABLE elsewhere (kind int) SERVER other OPTIONS (table_name 'things');
+CREATE VIEW seen_elsewhere AS SELECT * FROM elsewhere;
 """
 # As pg_dump writes it.
 BROKEN_DUMP = """-- PostgreSQL database dump
@@ -410,6 +425,9 @@ def test_hostile_statements_change_nothing_outside_the_servers(command_line: Com
     for name in ("file", "first the rights", "reading"):
         assert "permission denied" in str(findings[name]), findings[name]
     assert "must be superuser" in str(findings["security definer"]), findings["security definer"]
+    for name in ("other server", "view of another server"):
+        assert 'foreign-data wrapper "postgres_fdw" has no handler' in str(findings[name]), findings[name]
+    assert "permission denied for function dblink" in str(findings["dblink"]), findings["dblink"]
     assert 'relation "places" does not exist' in str(findings["not restored"])
     for name in ("function of the application", "new table", "harmless", "writing"):
         assert findings[name]["ratio"] is not None, findings[name]

@@ -1,5 +1,6 @@
 -- The role that executes the statements of an application: it uses and creates objects in the schemas of users, reads
--- the server's counters, and has no rights on the host. PostgreSQL 12+, superuser. It has the superuser's own settings.
+-- the server's counters, and has no rights on the host. Nobody reaches other servers from then on: their data may be
+-- those in use. PostgreSQL 12+, superuser. The role has the superuser's own settings.
 DO $$
 DECLARE
     one text;
@@ -45,6 +46,19 @@ BEGIN
               WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e')
     LOOP
         EXECUTE one;
+    END LOOP;
+    -- Also through views, whose owner is a superuser.
+    FOR one IN SELECT quote_ident(fdwname) FROM pg_foreign_data_wrapper WHERE fdwhandler <> 0
+    LOOP
+        EXECUTE 'ALTER FOREIGN DATA WRAPPER ' || one || ' NO HANDLER';
+    END LOOP;
+    FOR one IN
+        SELECT p.oid::regprocedure FROM pg_proc p
+        JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
+        JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND e.oid = d.refobjid
+        WHERE e.extname = 'dblink'
+    LOOP
+        EXECUTE 'REVOKE EXECUTE ON FUNCTION ' || one || ' FROM PUBLIC';
     END LOOP;
     -- Those of the database come last, because they take precedence.
     FOR one IN
