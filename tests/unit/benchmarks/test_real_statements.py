@@ -31,7 +31,9 @@ def truth(ratio: float, error: float = 0.01) -> Truth:
         ("faster", 0.8, "WRONG"),
         # Equal, within 2 %.
         ("faster", 1.005, "WRONG"),
-        ("no difference found", 0.95, ""),
+        ("no difference found", 0.995, ""),
+        ("no difference found", 0.95, "small"),
+        ("no difference found", 1.05, "small"),
         ("no difference found", 0.8, "MISSED"),
         ("changed plan", 1.3, "MISSED"),
     ],
@@ -41,7 +43,8 @@ def test_a_finding_is_judged_by_the_interval_of_the_truth(finding: str, ratio: f
 
 
 def test_an_uncertain_truth_contradicts_nothing() -> None:
-    assert _remark(truth(1.2, error=0.5), found("slower")) == ""
+    assert _remark(truth(1.2, error=0.5), found("slower")) == "not confirmed"
+    assert _remark(truth(1.2, error=0.5), found("faster")) == "not confirmed"
     assert _remark(truth(0.8, error=0.5), found("no difference found")) == ""
 
 

@@ -162,6 +162,9 @@ import os, pathlib
 from pathlib import Path
 from pgversus.host.pausable import PausableProgram
 program = PausableProgram(["/bin/sleep", "60"], environment={{}}, scratch=Path("/tmp"))
+# Before that, it has not asked the kernel to end it.
+while pathlib.Path(f"/proc/{{program.pid}}/comm").read_text() != "sleep\\n":
+    pass
 program.stop()
 pathlib.Path({str(pid_file)!r}).write_text(str(program.pid))
 os.kill(os.getpid(), 9)
