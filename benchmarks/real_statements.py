@@ -325,7 +325,7 @@ def _print_same(checks: Sequence[Checked]) -> None:
     found = Counter[str]()
     for check in checks:
         found.update({one["finding"] for one in check.findings.values()})
-    print(f"\n{len(checks)} checks of equal versions, with at least one statement:")
+    print(f"\n{len(checks)} checks of equal versions; number of those with at least one statement of each finding:")
     for finding, number in found.most_common():
         print(f"{finding:<25}{number:>3}")
 
