@@ -17,7 +17,15 @@ from pgversus.builds.compile import build, built
 from pgversus.builds.inspect import check_bin_directory, inspect_bin_directory
 from pgversus.builds.model import FROM_SOURCE, MANIFEST, Build, FamilyOffer, Notify
 from pgversus.builds.orders import fetched_orders, local_orders, normalized_name
-from pgversus.builds.ready_made import Choice, MissingLibrariesError, install, installed, offers, resolve
+from pgversus.builds.ready_made import (
+    Choice,
+    MissingLibrariesError,
+    install,
+    installed,
+    missing_between,
+    offers,
+    resolve,
+)
 from pgversus.errors import BuildError
 from pgversus.host.directories import Cache, in_use, unused
 from pgversus.host.files import tree_bytes
@@ -191,6 +199,13 @@ def _provide_releases(
             libraries = ", ".join(error.libraries)
             progress.say(f"using another family: {family} builds need {libraries}, missing on this host")
             lists = tuple(offer for offer in lists if offer.family != family)
+
+
+def not_offered(releases: Sequence[Release], cache: Cache) -> list[Release]:
+    """Return the releases of a range that the family with its ends does not offer; empty without a list of builds."""
+    if not any(offer.versions for offer in offers(cache.index)):
+        return []
+    return missing_between(releases, _offers_for(releases, cache))
 
 
 def _offers_for(releases: Sequence[Release], cache: Cache) -> tuple[FamilyOffer, ...]:

@@ -112,6 +112,21 @@ def resolve(releases: Sequence[Release], offers: Sequence[FamilyOffer]) -> tuple
     return tuple(_newest(release, _offer_of(release.family or family, offers)) for release in releases)
 
 
+def missing_between(releases: Sequence[Release], offers: Sequence[FamilyOffer]) -> list[Release]:
+    """Return the releases between the first and the last one that their family does not offer.
+
+    That is the family with the fewest missing ones; empty if no family has both ends.
+    """
+    first, *between, last = releases
+    families = [offer for offer in offers if first.family in (None, offer.family)]
+    missing = (
+        [release for release in between if not _candidates(release, offer)]
+        for offer in families
+        if _candidates(first, offer) and _candidates(last, offer)
+    )
+    return min(missing, key=len, default=[])
+
+
 def _family_for(releases: Sequence[Release], offers: Sequence[FamilyOffer]) -> BuildFamily:
     for offer in offers:
         if all(_candidates(release, offer) for release in releases):

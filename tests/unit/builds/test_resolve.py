@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgversus.builds.model import FamilyOffer
-from pgversus.builds.ready_made import Choice, resolve
+from pgversus.builds.ready_made import Choice, missing_between, resolve
 from pgversus.errors import BuildError, ExitCode
-from pgversus.study.servers import BuildFamily, Release, Version, parse_server
+from pgversus.study.servers import BuildFamily, Release, Version, parse_server, versions_of
 
 
 def version(text: str) -> Version:
@@ -155,3 +155,17 @@ def test_the_age_of_an_old_list_is_reported() -> None:
 def test_an_old_list_with_the_version_is_sufficient() -> None:
     found = resolve(releases("17.4"), [offer(BuildFamily.ZONKY, "17.4", problem="timed out", age_s=7200)])
     assert found == (Choice(family=BuildFamily.ZONKY, version=version("17.4")),)
+
+
+def missing(text: str, *offers: FamilyOffer) -> list[str]:
+    return [str(one) for one in missing_between(releases(*versions_of(text)), offers)]
+
+
+def test_versions_of_a_range_that_no_family_with_its_ends_has_are_missing() -> None:
+    released = offer(BuildFamily.ZONKY, "17.0", "17.2", "17.4", "17.5")
+    assert missing("17.0..17.5", WHEEL, released) == ["17.1", "17.3"]
+    assert missing("zonky:17.0..17.5", WHEEL, released) == ["17.1", "17.3"]
+    assert missing("17.4..17.6", WHEEL, released) == []
+    # The family with the fewest missing ones.
+    assert missing("17.0..17.5", offer(BuildFamily.WHEEL, "17.0", "17.5"), released) == ["17.1", "17.3"]
+    assert missing("17.0..17.5", *OFFLINE) == []
