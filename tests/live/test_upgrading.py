@@ -304,10 +304,15 @@ OWN_TABLE = "CREATE TABLE things (id int PRIMARY KEY, kind int, other int);"
 def test_plans_are_compared_even_if_only_the_schema_is_known(command_line: CommandLine) -> None:
     command_line.write("schema.sql", OWN_TABLE)
     command_line.write("statements.sql", UNKNOWN_VALUES)
+    # The second one was removed in 17, and the third one never concerns a copy.
+    command_line.write("postgresql.conf", "enable_nestloop = off\nold_snapshot_threshold = 1h\nport = 6543\n")
+    settings = ("--conf", "postgresql.conf")
     ended = command_line.run(
-        "plans", "16.12", "17.8", "--setup", "schema.sql", "--statements", "statements.sql", "--json"
+        "plans", "16.12", "17.8", "--setup", "schema.sql", "--statements", "statements.sql", *settings, "--json"
     )
     assert ended.code == 0, ended.stderr
+    assert "skipped: old_snapshot_threshold" in ended.stderr
+    assert "skipped: port of postgresql.conf (settings of file locations" in ended.stderr
     found = {one["statement"].partition(".sql")[0]: one for one in ended.document["comparisons"]}
     assert {name: one["same_plan"] for name, one in found.items()} == {
         "by kind": True,

@@ -1,5 +1,6 @@
 """Findings of an upgrade check as data: the effect on each statement of an application, and on its whole load."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -125,6 +126,39 @@ class UpgradeAnswer:
     def planning(self) -> StatementFinding | None:
         """The finding on the planning of all statements; None if that is not part of the check."""
         return next((one for one in self.findings if one.statement.is_planning), None)
+
+    @property
+    def shares(self) -> Mapping[str, float]:
+        """Shares of the statements in the total time on the source, by name; only those whose time is known."""
+        return {
+            one.statement.name: one.share for one in self.findings if one.share is not None and one.statement.seconds
+        }
+
+    def change_by_undo(self, found: StatementFinding) -> float | None:
+        """Return how the settings that undo a slower statement change the total time, with all side effects.
+
+        In shares of the total time on the source: -0.1 means that a tenth of it is saved. None if an effect or the
+        time of a statement is unknown, or a statement finds no rows here. Side effects that do not differ count as
+        none.
+        """
+        attribution = None if found.attribution is None else found.attribution.found
+        if attribution is None or found.side_effects is None:
+            return None
+        # The factor by which the settings change the time of each statement on the target.
+        factors = {found.statement.name: attribution.plans.value}
+        for effect in found.side_effects:
+            if effect.log_ratio is None:
+                return None
+            factors[effect.statement] = math.exp(-effect.log_ratio.point) if effect.differs else 1.0
+        shares = self.shares
+        times = {
+            one.statement.name: shares[one.statement.name] * math.exp(-one.log_ratio.point)
+            for one in self.findings
+            if one.statement.name in shares and one.log_ratio is not None and not one.finds_nothing
+        }
+        if not factors.keys() <= times.keys():
+            return None
+        return math.fsum(times[name] * (factor - 1) for name, factor in factors.items())
 
     def having(self, *findings: Finding) -> tuple[StatementFinding, ...]:
         """Return the statements of the application with one of these findings."""

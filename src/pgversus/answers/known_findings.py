@@ -1,5 +1,6 @@
 """Findings of an earlier upgrade check, read from its JSON document: known ones need not fail the next check."""
 
+from collections import defaultdict
 from dataclasses import dataclass
 
 from pydantic import TypeAdapter, ValidationError
@@ -9,6 +10,7 @@ from pgversus.errors import StudyError
 from pgversus.statements.literals import parameters_in
 from pgversus.statements.parsing import parsed
 from pgversus.statements.statement import ValueClass
+from pgversus.stats.confidence import ratio_bounds
 from pgversus.text.validation import first_problem
 
 
@@ -23,6 +25,8 @@ class _Statement:
 class _Found:
     statement: _Statement
     finding: Finding
+    low: float | None = None
+    """Lower bound of target / source in throughput."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,22 +43,35 @@ class _UpgradeDocument:
 _DOCUMENT = TypeAdapter(_UpgradeDocument)
 
 
+_Key = tuple[str, str, ValueClass | None, Finding]
+"""Target, identity of the statement, class of its values, and finding."""
+
+
 class KnownFindings:
     """The findings of an earlier check."""
 
     def __init__(self, document: str, where: str) -> None:
         """document: of an upgrade check, in JSON; StudyError for anything else. where: its path, for messages."""
         upgrades = _read(document, where).upgrades
-        self._found = {
-            (one.target, _identity(found.statement.text), found.statement.value_class, found.finding)
-            for one in upgrades
-            for found in one.statements
-        }
+        self._lows: dict[_Key, list[float | None]] = defaultdict(list)
+        """The lower bounds of all findings that are alike."""
+        for one in upgrades:
+            for found in one.statements:
+                key = (one.target, _identity(found.statement.text), found.statement.value_class, found.finding)
+                self._lows[key].append(found.low)
 
     def has(self, target: str, found: StatementFinding) -> bool:
-        """Return whether a statement has the same finding on a target of the same name."""
+        """Return whether a statement has the same finding on a target of the same name.
+
+        A statement that has become slower since then, so that the intervals do not overlap, is not known.
+        """
         statement = found.statement
-        return (target, _identity(statement.text), statement.value_class, found.finding) in self._found
+        key = (target, _identity(statement.text), statement.value_class, found.finding)
+        high = None
+        is_slower = found.finding is Finding.SLOWER or found.is_confirmed_slower(target)
+        if is_slower and found.log_ratio is not None:
+            _, high = ratio_bounds(found.log_ratio.interval)
+        return any(high is None or low is None or high >= low for low in self._lows.get(key, ()))
 
 
 def _identity(text: str) -> str:

@@ -6,6 +6,7 @@ answer.py              a run and its answer
 hints.py               hints for options that pgversus does not have
 question.py            the comparison that the options of compare describe
 comparison_options.py  options of compare and timeline
+configuration.py       --conf: the settings of an application's own server
 compare.py             pgversus compare
 timeline.py            pgversus timeline: consecutive versions
 run.py                 pgversus run: a study from a file

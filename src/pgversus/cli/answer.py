@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pgversus.cli.fleet import open_on_fleet
 from pgversus.cli.options import checks_rows, with_requested_manner
-from pgversus.cli.output import Rendered, rendered, write_answer
+from pgversus.cli.output import Rendered, read_text, rendered, write_answer
 from pgversus.errors import ExitCode
 from pgversus.text.translation import Language, use_language
 
@@ -134,6 +134,13 @@ def language_shown(options: Mapping[str, Any]) -> Language:
     return Language.ENGLISH if options["as_json"] else options["language"]
 
 
+def known_findings(path: str | None) -> "KnownFindings | None":
+    """Return the findings in a document; StudyError if it cannot be read or is a different document."""
+    from pgversus.answers.known_findings import KnownFindings  # noqa: PLC0415 - not for `--help`
+
+    return None if path is None else KnownFindings(read_text(path, "--known"), path)
+
+
 def exit_code(answer: "StudyAnswer", fail_on: tuple[str, ...], *, known: "KnownFindings | None" = None) -> ExitCode:
     """Return the exit code for an answer. known: findings of an upgrade check that do not count."""
     from pgversus.study.design import StopReason  # noqa: PLC0415
@@ -182,7 +189,8 @@ def _findings(answer: "StudyAnswer", known: "KnownFindings | None") -> Iterator[
 
     for upgrade in upgrade_answers(answer):
         for one in upgrade.findings:
-            if known is not None and known.has(upgrade.target, one):
+            # The time of a statement contains its own planning.
+            if one.statement.is_planning or (known is not None and known.has(upgrade.target, one)):
                 continue
             if one.finding in OPEN:
                 yield "undecided"

@@ -174,6 +174,14 @@ def names_starting(
     return lambda _context, _parameter, typed: [name for name in names() if name.startswith(typed)]
 
 
+known_option = click.option(
+    "--known",
+    type=click.Path(),
+    metavar="FILE",
+    help="JSON document of an earlier upgrade check; --fail-on ignores the findings in it.",
+)
+
+
 def shared_options(command: Command) -> Command:
     """Add the options that compare and run share."""
     return with_options(command, _OPTIONS)

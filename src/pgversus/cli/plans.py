@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pgversus.cli.configuration import CONF, carried_settings, not_carried
 from pgversus.cli.options import LANGUAGE, OUTPUT, RUN_AS, HostlessCommand, build_options, with_requested_manner
 from pgversus.cli.output import read_stdin, read_text, write_answer
 from pgversus.cli.question import arms_options, dataset_of, variables_option
@@ -15,7 +16,7 @@ from pgversus.host.output_file import check_output
 from pgversus.postgres.labels import labelled_server
 from pgversus.study.comparison import expand_arms, with_equal_bytes
 from pgversus.study.design import DesignChoices, design_of
-from pgversus.study.settings import check_repeated_names, parse_setting
+from pgversus.study.settings import SettingLevels, check_repeated_names, parse_setting
 from pgversus.study.study import Study, StudyKind
 from pgversus.study.workload import PgbenchWorkload
 from pgversus.text.translation import Language, use_language
@@ -44,6 +45,7 @@ _FORMATS = ("text", "markdown", "html")
     metavar="SOURCE",
     help="Statements of an application in place of scripts, as for upgrade-check; repeatable.",
 )
+@CONF
 @build_options
 @RUN_AS
 @click.option(
@@ -102,6 +104,8 @@ def _of_servers(names: "Sequence[str]", options: dict[str, Any]) -> "PlansAnswer
     from pgversus.postgres.client import fixed_client  # noqa: PLC0415 - the same
     from pgversus.report.console import SafeConsole  # noqa: PLC0415 - the same
 
+    if options["conf"] is not None and not options["sources"]:
+        raise click.UsageError("--conf can be used only with --statements")
     if options["sources"]:
         study, compare = _study_of_statements(names, options), compare_statement_plans
     else:
@@ -120,6 +124,8 @@ def _study_of_statements(names: "Sequence[str]", options: dict[str, Any]) -> "St
         raise click.UsageError("--statements cannot be used together with scripts or their variables")
     settings = [parse_setting(text) for text in options["settings"]]
     check_repeated_names(settings)
+    carried = carried_settings(options["conf"], {one.name.lower() for one in settings})
+    settings += [SettingLevels(name=one.name, values=(one.value,)) for one in carried.settings]
     load, design = PgbenchWorkload(scripts=(), scale=options["scale"]), design_of(DesignChoices(seed=0))
     servers = [labelled_server(name) for name in names]
     arms, factors = expand_arms(servers, settings, workload=load, dataset=dataset_of(options))
@@ -135,6 +141,9 @@ def _study_of_statements(names: "Sequence[str]", options: dict[str, Any]) -> "St
         budget_s=design.budget_s,
         kind=StudyKind.UPGRADE_CHECK,
         statements=statements,
+        skips_missing_settings=bool(carried.settings),
+        carried_settings=frozenset(one.name for one in carried.settings),
+        skipped=not_carried(carried.left_out, options["conf"]),
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from pgversus.cli.answer import measure, show_dry_run
+from pgversus.cli.answer import known_findings, measure, show_dry_run
 from pgversus.cli.fleet import check_fleet_options
 from pgversus.cli.options import (
     ANSWER_GROUP,
@@ -16,6 +16,7 @@ from pgversus.cli.options import (
     GroupedCommand,
     WholeNumber,
     check_options,
+    known_option,
     shared_options,
 )
 from pgversus.cli.output import write_error
@@ -38,7 +39,7 @@ _GROUPS = {
     "Study": ("profile", "budget", "seed", "trust", "new", "results", "dry_run", "ask_servers"),
     "Fleet": ("fleet", "certificates", "max_noise"),
     "Progress": ("live_page",),
-    **ANSWER_GROUP,
+    "Answer": (*ANSWER_GROUP["Answer"], "known"),
     **PROGRAMS_GROUP,
 }
 
@@ -80,6 +81,7 @@ _GROUPS = {
     metavar="FILE",
     help="Write the progress of the study to this HTML file, and update it during the run.",
 )
+@known_option
 @shared_options
 def run(**options: Any) -> int:
     """Run the STUDY: a TOML file, a folder that contains study.toml, or the name of a bundled study.
@@ -109,9 +111,11 @@ def run(**options: Any) -> int:
         results=Path(options["results"]) if options["results"] else None,
         restarts=options["new"],
     )
+    options = {**options, "known": known_findings(options["known"])}
     earlier = EarlierResults.MOVE_AWAY if options["new"] else EarlierResults.RESUME
     if options["dry_run"]:
         opened = open_it(reads_outside=options["trust"])
+        _check_known(opened, options)
         return show_dry_run(
             opened.study,
             opened.results,
@@ -121,7 +125,15 @@ def run(**options: Any) -> int:
             earlier=earlier,
         )
     opened = opened_with_consent(open_it, trust=options["trust"], ask=_ask if _can_ask() else None)
+    _check_known(opened, options)
     return measure(opened.study, options, opened.results, earlier=earlier)
+
+
+def _check_known(opened: "OpenedStudy", options: dict[str, Any]) -> None:
+    from pgversus.study.study import StudyKind  # noqa: PLC0415 - not for `--help`
+
+    if options["known"] is not None and opened.study.kind is not StudyKind.UPGRADE_CHECK:
+        raise click.UsageError("--known is only for upgrade checks ([application] in a study file)")
 
 
 def _can_ask() -> bool:

@@ -2,40 +2,36 @@
 
 import hashlib
 import secrets
-from collections.abc import Set as AbstractSet
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from pgversus.cli.answer import measure, show_dry_run
+from pgversus.cli.answer import known_findings, measure, show_dry_run
+from pgversus.cli.configuration import CONF, carried_settings, not_carried
 from pgversus.cli.options import (
     ANSWER_GROUP,
     PROGRAMS_GROUP,
     GroupedCommand,
     WholeNumber,
     check_options,
+    known_option,
     shared_options,
 )
-from pgversus.cli.output import read_text
 from pgversus.cli.question import data_options, dataset_of
 from pgversus.cli.statements import collected
 from pgversus.errors import StudyError
 from pgversus.postgres.labels import labelled_server
 from pgversus.study.comparison import expand_arms, with_equal_bytes
-from pgversus.study.configuration import Configuration, read_configuration
 from pgversus.study.dataset import Statistics
 from pgversus.study.design import DesignChoices, design_of
 from pgversus.study.settings import SettingLevels, check_repeated_names, parse_setting
-from pgversus.study.study import Skipped, Study, StudyKind
+from pgversus.study.study import Study, StudyKind
 from pgversus.study.workload import PgbenchWorkload, QueryMode
 from pgversus.text.units import parse_coverage, parse_duration, parse_share
 
-if TYPE_CHECKING:
-    from pgversus.answers.known_findings import KnownFindings
-
 _LONGEST_NAME_BYTES, _DIGITS = 100, 8
+_RECORDED = "recorded"
 _GROUPS = {
     "Data": ("restore", "database", "setup", "initialize", "scale", "full_statistics", "statistics"),
     "Statements": ("sources", "coverage", "protocol"),
@@ -67,10 +63,11 @@ _GROUPS = {
 @click.option(
     "-M",
     "--protocol",
-    type=click.Choice([mode.value for mode in QueryMode]),
-    default=QueryMode.SIMPLE.value,
+    type=click.Choice([_RECORDED, *(mode.value for mode in QueryMode)]),
+    default=_RECORDED,
     show_default=True,
-    help="Query mode of the application.",
+    help="Query mode of the application; recorded: prepared for the statements that a log shows as prepared by name, "
+    "simple for all others.",
 )
 @click.option(
     "--coverage",
@@ -80,14 +77,7 @@ _GROUPS = {
     help="Check the statements with the largest shares of time until together they account for this much of the time "
     "of all executable statements; leave out the rest.",
 )
-@click.option(
-    "--conf",
-    type=click.Path(),
-    metavar="FILE",
-    help="postgresql.conf of the application's server, applied to all arms except for settings of file locations, "
-    "logging, replication and extensions. --set takes precedence; a setting that a version does not have is skipped "
-    "and reported.",
-)
+@CONF
 @click.option(
     "--new-defaults",
     is_flag=True,
@@ -109,12 +99,7 @@ _GROUPS = {
     metavar="TIME",
     help="Time limit for confirming the findings of the screening (90s, 15m, 2h).",
 )
-@click.option(
-    "--known",
-    type=click.Path(),
-    metavar="FILE",
-    help="JSON document of an earlier upgrade check; --fail-on ignores the findings in it.",
-)
+@known_option
 @click.option("--seed", type=WholeNumber(min=0), metavar="N", help="Random seed.  [default: random]")
 @click.option("--new", is_flag=True, help="Start again; earlier results are renamed, not deleted.")
 @click.option(
@@ -147,17 +132,10 @@ def upgrade_check(**options: Any) -> int:
         seed = seed_of(results)
     study = _study(options, secrets.randbelow(2**31) if seed is None else seed)
     earlier = EarlierResults.MOVE_AWAY if options["new"] else EarlierResults.RESUME
-    options = {**options, "known": _known_findings(options["known"])}
+    options = {**options, "known": known_findings(options["known"])}
     if options["dry_run"]:
         return show_dry_run(study, results, options, earlier=earlier)
     return measure(study, options, results, earlier=earlier)
-
-
-def _known_findings(path: str | None) -> "KnownFindings | None":
-    """Return the findings in a document; StudyError if it cannot be read or is a different document."""
-    from pgversus.answers.known_findings import KnownFindings  # noqa: PLC0415 - not for `--help`
-
-    return None if path is None else KnownFindings(read_text(path, "--known"), path)
 
 
 def _study(options: dict[str, Any], seed: int) -> Study:
@@ -167,10 +145,12 @@ def _study(options: dict[str, Any], seed: int) -> Study:
 
     settings = [parse_setting(text) for text in options["settings"]]
     check_repeated_names(settings)
-    carried = _configuration(options["conf"], {one.name.lower() for one in settings})
+    carried = carried_settings(options["conf"], {one.name.lower() for one in settings})
     settings += [SettingLevels(name=one.name, values=(one.value,)) for one in carried.settings]
     servers = [labelled_server(text) for text in options["servers"]]
-    load = PgbenchWorkload(scripts=(), query_mode=QueryMode(options["protocol"]), scale=options["scale"])
+    as_recorded = options["protocol"] == _RECORDED
+    mode = QueryMode.SIMPLE if as_recorded else QueryMode(options["protocol"])
+    load = PgbenchWorkload(scripts=(), query_mode=mode, scale=options["scale"])
     arms, factors = expand_arms(servers, settings, workload=load, dataset=dataset_of(options))
     if options["new_defaults"] and options["conf"] is None:
         raise _no_configuration()
@@ -190,6 +170,7 @@ def _study(options: dict[str, Any], seed: int) -> Study:
         factors=factors,
         design=design,
         coverage=parse_coverage(options["coverage"], "--coverage"),
+        as_recorded=as_recorded,
     )
     return Study(
         name=_name(options["servers"]),
@@ -202,22 +183,8 @@ def _study(options: dict[str, Any], seed: int) -> Study:
         statements=statements,
         skips_missing_settings=bool(carried.settings),
         carried_settings=frozenset(one.name for one in carried.settings),
-        skipped=_not_carried(carried.left_out, options["conf"]),
+        skipped=not_carried(carried.left_out, options["conf"]),
     )
-
-
-def _configuration(path: str | None, given: AbstractSet[str]) -> Configuration:
-    """Return the settings of a postgresql.conf; none without one. given: names of settings that take precedence."""
-    if path is None:
-        return Configuration(settings=(), left_out=())
-    found = read_configuration(read_text(path, "--conf"), path, lambda included: _has_settings(Path(path), included))
-    return replace(found, settings=tuple(one for one in found.settings if one.name not in given))
-
-
-def _has_settings(configuration: Path, included: str) -> bool:
-    """Return whether an included file exists, or a directory with at least one file that PostgreSQL would read."""
-    place = configuration.parent / included
-    return place.is_file() or any(place.glob("*.conf"))
 
 
 def _no_configuration() -> StudyError:
@@ -229,12 +196,6 @@ def _no_configuration() -> StudyError:
         expected="the postgresql.conf of the application's server, which may have old defaults",
         to_do="omit --new-defaults, or add --conf FILE",
     )
-
-
-def _not_carried(names: tuple[str, ...], path: str | None) -> tuple[Skipped, ...]:
-    label = f"{', '.join(names)} of {path}"
-    reason = "settings of file locations, logging, replication or extensions"
-    return (Skipped(label=label, reason=reason),) if names else ()
 
 
 def _name(servers: tuple[str, ...]) -> str:

@@ -18,7 +18,7 @@ from pgversus.postgres.cluster import INITDB_OPTIONS
 from pgversus.study.dataset import Dataset, SetupFile, Statistics
 from pgversus.text.redaction import value_without_secrets
 
-FORM = 8
+FORM = 9
 """Incremented whenever loading changes in a way that no field below reflects."""
 
 _KEY_DIGITS = 16

@@ -26,7 +26,7 @@ def read_host(directory: Path) -> dict[str, float]:
 
 
 _LEAST_S = 1.0
-"""Other programs work by fits and starts, and processor times are counted in steps of 0.01 s."""
+"""Other programs work in bursts, and processor times are counted in steps of 0.01 s."""
 
 
 @dataclass(frozen=True, slots=True)

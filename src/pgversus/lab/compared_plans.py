@@ -54,6 +54,8 @@ def compare_statement_plans(study: Study, user: ServerUser, client: Client, prog
     comparison of the others. PgversusError of any kind if its servers cannot be provided, loaded or queried.
     """
     with _started(study, user, client, progress) as started:
+        for one in started.study.skipped:
+            progress.say(f"skipped: {one.label} ({one.reason})")
         for server in started.servers:
             with connect(server.target) as connection:
                 if catalog.tables_are_empty(connection):

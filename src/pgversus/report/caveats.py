@@ -57,7 +57,9 @@ def _shown(caveat: Caveat) -> dict[str, str]:
 
 SENTENCES = {
     "plans-not-captured": N_("the plans could not be captured: {failure}"),
-    "settings-not-checked": N_("whether the requested settings act during every statement is not checked: {failure}"),
+    "settings-not-checked": N_(
+        "it could not be checked whether the requested settings were in effect during every statement: {failure}"
+    ),
     OTHER_ROWS: N_(
         "the rows of {contender} differ from those of {baseline}, so the two may not do the same work: {statements}"
     ),

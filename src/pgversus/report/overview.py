@@ -138,7 +138,7 @@ def _ending(answer: StudyAnswer) -> Iterator[str]:
         seed=answer.study.seed,
     )
     if answer.stopped is StopReason.BUDGET:
-        yield _("Ended by the budget.")
+        yield _("Stopped by the budget.")
     elif answer.stopped is StopReason.INTERRUPTED:
         yield _("Interrupted.")
 

@@ -183,7 +183,7 @@ def _too_few(answer: Answer, result: ContenderResult) -> str:
 
 _ENDED = {
     StopReason.INTERRUPTED: N_("Interrupted after {effort}"),
-    StopReason.BUDGET: N_("Ended by the budget after {effort}"),
+    StopReason.BUDGET: N_("Stopped by the budget after {effort}"),
     StopReason.BLOCKS: N_("The block limit was reached after {effort}"),
     StopReason.FAILED: N_("Stopped after {effort} because trials failed"),
     StopReason.DECIDED: N_("Stopped after {effort}"),

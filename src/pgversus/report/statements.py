@@ -68,7 +68,7 @@ def source_lines(report: SourceReport) -> list[str]:
     lines = [f"{visible(report.where)}: {report.form}, {whole(report.found)} found"]
     if report.prepared:
         share = percent(report.prepared / report.found)
-        lines.append(f"  at least {share} of them executed as prepared statements (-M prepared)")
+        lines.append(f"  at least {share} of them executed as prepared statements")
     return lines + [f"  skipped {whole(number)}: {reason}" for reason, number in report.skipped.most_common()]
 
 

@@ -1,11 +1,12 @@
 """The answer of an upgrade check as a document of lists, dicts and numbers."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 from pgversus.answers.answer import StudyAnswer
-from pgversus.answers.findings import LogRatio, SideEffect, StatementFinding
+from pgversus.answers.findings import LogRatio, SideEffect, StatementFinding, UpgradeAnswer
 from pgversus.answers.plans import ComparedPlans
 from pgversus.answers.upgrade import upgrade_answers
 from pgversus.plans.sentences import headline, sentences
@@ -21,7 +22,7 @@ def upgrade_document(answer: StudyAnswer) -> list[dict[str, Any]]:
             "source": one.source,
             "target": one.target,
             "load": None if one.load is None else asdict(one.load),
-            "statements": [_document(found) for found in one.findings],
+            "statements": [_document(found, one) for found in one.findings],
             "left_out": [
                 _left_out_document(left, one.generic_plans.get(left.name))
                 for left in answer.study.statements
@@ -32,7 +33,7 @@ def upgrade_document(answer: StudyAnswer) -> list[dict[str, Any]]:
     ]
 
 
-def _document(found: StatementFinding) -> dict[str, Any]:
+def _document(found: StatementFinding, upgrade: UpgradeAnswer) -> dict[str, Any]:
     return {
         "statement": asdict(found.statement),
         "finding": found.finding.value,
@@ -40,7 +41,7 @@ def _document(found: StatementFinding) -> dict[str, Any]:
         **_bounded(found.log_ratio),
         "has_changed_plan": found.has_changed_plan,
         "plan_changes": [_plan_document(one) for one in found.changed],
-        "undone_by": _undo(found),
+        "undone_by": _undo(found, upgrade),
         "failure": found.failure or None,
         "unlike_statistics": sorted({table for one in found.unlike_statistics for table in one.tables}),
         "not_restored": None if found.not_restored is None else list(found.not_restored),
@@ -69,7 +70,7 @@ def _plan_document(one: ComparedPlans) -> dict[str, Any]:
         }
 
 
-def _undo(finding: StatementFinding) -> dict[str, Any] | None:
+def _undo(finding: StatementFinding, upgrade: UpgradeAnswer) -> dict[str, Any] | None:
     """Return the restoration of plans, with the effects of plans and of other changes as factors; None if unknown."""
     attributed = finding.attribution
     if attributed is None or attributed.found is None:
@@ -79,12 +80,14 @@ def _undo(finding: StatementFinding) -> dict[str, Any] | None:
         "settings": attributed.restoration,
         "plans": asdict(found.plans),
         "rest": asdict(found.rest),
-        "side_effects": None if effects is None else [_effect_document(one) for one in effects],
+        "side_effects": None if effects is None else [_effect_document(one, upgrade.shares) for one in effects],
+        "change_of_total_time": upgrade.change_by_undo(finding),
     }
 
 
-def _effect_document(one: SideEffect) -> dict[str, Any]:
-    return {"statement": one.statement, "differs": one.differs, **_bounded(one.log_ratio)}
+def _effect_document(one: SideEffect, shares: Mapping[str, float]) -> dict[str, Any]:
+    share = shares.get(one.statement)
+    return {"statement": one.statement, "share": share, "differs": one.differs, **_bounded(one.log_ratio)}
 
 
 def _bounded(ratio: LogRatio | None) -> dict[str, float | None]:

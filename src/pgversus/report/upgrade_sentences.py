@@ -25,13 +25,13 @@ _FULL_STATISTICS = N_(
 
 def upgrade_sentences(answer: StudyAnswer) -> list[str]:
     """Return the answer for each target, how much of the load was executed, why the rest was not, and what to do."""
-    reads_all = any(one.comparison.dataset.full_statistics for one in answer.answers)
-    targets = [_target_sentence(one, reads_all=reads_all) for one in upgrade_answers(answer)]
+    full_statistics = any(one.comparison.dataset.full_statistics for one in answer.answers)
+    targets = [_target_sentence(one, full_statistics=full_statistics) for one in upgrade_answers(answer)]
     return [*targets, *([_coverage(answer)] if answer.study.statements else []), *_next_step(answer)]
 
 
-def _target_sentence(upgrade: UpgradeAnswer, *, reads_all: bool) -> str:
-    """Return the answer for one target. reads_all: whether ANALYZE read every row of small tables."""
+def _target_sentence(upgrade: UpgradeAnswer, *, full_statistics: bool) -> str:
+    """Return the answer for one target. full_statistics: whether the statistics are those of every row."""
     attention = upgrade.having(*NEEDS_ATTENTION)
     counts = [
         _("{count} {finding}", count=_count([one.statement for one in upgrade.having(kind)]), finding=_(kind))
@@ -51,7 +51,7 @@ def _target_sentence(upgrade: UpgradeAnswer, *, reads_all: bool) -> str:
     checked = math.fsum(one.share or 0.0 for one in upgrade.findings)
     load = _load_sentence(upgrade.load, checked, source=upgrade.source, target=upgrade.target)
     planning = _planning_sentence(upgrade.planning)
-    return together(load, planning, _(_FULL_STATISTICS) if planning and reads_all else "", needs)
+    return together(load, planning, _(_FULL_STATISTICS) if planning and full_statistics else "", needs)
 
 
 def _load_sentence(load: LoadChange | None, checked: float, **names: str) -> str:

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from pgversus.answers.answer import NOT_RESTORED, Severity, StudyAnswer
@@ -139,7 +139,10 @@ def _notes(upgrade: UpgradeAnswer) -> Iterator[str]:
             if why.contender == upgrade.target:
                 yield _("why ({context}): {claim}", context=visible(one.statement.name), claim=why.claim)
         if one.attribution is not None and one.side_effects is not None:
-            yield _side_effects(one.attribution.restoration, one.side_effects)
+            settings = one.attribution.restoration
+            total = upgrade.change_by_undo(one)
+            effects = _side_effects(settings, one.side_effects, upgrade.shares)
+            yield together(effects, "" if total is None else _total_change(settings, total, upgrade))
     for one in upgrade.findings:
         if one.finding is not Finding.SLOWER:
             # Those of confirmed slower statements are part of the reasons above.
@@ -202,8 +205,18 @@ def _changes(one: ComparedPlans) -> str:
     return "; ".join(visible(part) for part in parts if part)
 
 
-def _side_effects(settings: str, effects: Sequence[SideEffect]) -> str:
-    """Return the effect of settings on other statements."""
+def _total_change(settings: str, total: float, upgrade: UpgradeAnswer) -> str:
+    return _(
+        "Altogether, {settings} changes the total time on {target} by about {change} of the total time on {source}.",
+        settings=settings,
+        change=percent(total, signed=True),
+        target=upgrade.target,
+        source=upgrade.source,
+    )
+
+
+def _side_effects(settings: str, effects: Sequence[SideEffect], shares: Mapping[str, float]) -> str:
+    """Return the effect of settings on other statements. shares: in the total time, by name of the statement."""
     if not effects:
         return _("{settings} changes the plan of no other statement.", settings=settings)
     return ngettext(
@@ -211,22 +224,20 @@ def _side_effects(settings: str, effects: Sequence[SideEffect]) -> str:
         "{settings} also changes the plans of {number} other statements: {statements}.",
         len(effects),
         settings=settings,
-        statements=listed(_side_effect(one) for one in effects),
+        statements=listed(_side_effect(one, shares.get(one.statement)) for one in effects),
     )
 
 
-def _side_effect(one: SideEffect) -> str:
-    if one.log_ratio is None:
-        return _("{statement} (not measured)", statement=visible(one.statement))
+def _side_effect(one: SideEffect, share: float | None) -> str:
+    facts = [] if share is None else [_("{share} of the load", share=percent(share))]
     shown = _ratio(one.log_ratio, as_factors=_is_large(one.log_ratio))
-    if one.differs:
-        return _(
-            "{statement} ({change} tps, {interval})",
-            statement=visible(one.statement),
-            change=shown.value,
-            interval=shown.interval,
-        )
-    return _("{statement} (no difference found, {interval})", statement=visible(one.statement), interval=shown.interval)
+    if one.log_ratio is None:
+        facts.append(_("not measured"))
+    elif one.differs:
+        facts.append(_("{change} tps, {interval}", change=shown.value, interval=shown.interval))
+    else:
+        facts.append(_("no difference found, {interval}", interval=shown.interval))
+    return _("{statement} ({facts})", statement=visible(one.statement), facts="; ".join(facts))
 
 
 def _is_large(log_ratio: LogRatio | None) -> bool:

@@ -57,6 +57,10 @@ class _Group:
     most_seconds: float = -1.0
     """Of the row of counters that has its text."""
     samples: _Samples = field(default_factory=_Samples)
+    logged: int = 0
+    """Executions in logs."""
+    prepared: int = 0
+    """Those that the application had prepared by name."""
 
 
 class Collection:
@@ -79,21 +83,25 @@ class Collection:
         group.seconds += seconds
         group.rows = rows if group.rows is None else group.rows + (rows or 0)
 
-    def add_execution(self, sample: Sample, *, has_values: bool) -> None:
+    def add_execution(self, sample: Sample, *, has_values: bool, is_prepared: bool = False) -> None:
         """Add an execution from a log. has_values: whether the values of all its parameters are known."""
         group = self._group(sample.text)
+        group.logged += 1
+        group.prepared += is_prepared
         if not group.has_counters:
             group.calls += 1
             group.seconds += sample.seconds or 0.0
         if has_values and parameters_in(sample.text) <= len(sample.values):
             group.samples.add(sample)
 
-    def add_group(self, text: str, *, calls: int, seconds: float, samples: _Samples) -> None:
-        """Add executions from a log that were collected elsewhere. samples: those with the values of all parameters."""
-        group = self._group(text)
+    def _add_group(self, other: _Group) -> None:
+        """Add the executions from a log that another collection has of one statement."""
+        group, samples = self._group(other.text), other.samples
+        group.logged += other.logged
+        group.prepared += other.prepared
         if not group.has_counters:
-            group.calls += calls
-            group.seconds += seconds
+            group.calls += other.calls
+            group.seconds += other.seconds
         if not group.samples.seen:
             group.samples = samples
             return
@@ -110,7 +118,7 @@ class Collection:
     def hand_over(self, other: "Collection") -> None:
         """Add the executions of this collection, which has nothing else, to another one."""
         for group in self._groups.values():
-            other.add_group(group.text, calls=group.calls, seconds=group.seconds, samples=group.samples)
+            other._add_group(group)  # noqa: SLF001 - of the same class
 
     def add_listed(self, listed: ListedStatement) -> None:
         """Add a statement of an earlier list, with its counters and samples."""
@@ -118,6 +126,9 @@ class Collection:
             self.add_counters(listed.text, calls=listed.calls, seconds=listed.seconds, rows=listed.rows)
         group = self._group(listed.text)
         group.name = group.name or listed.name
+        # The list has no number of logged executions.
+        group.logged += 1
+        group.prepared += listed.is_prepared
         for sample in listed.samples:
             if parameters_in(sample.text) <= len(sample.values):
                 group.samples.add(sample)
@@ -152,6 +163,7 @@ class Collection:
                 rows=group.rows,
                 samples=group.samples.three,
                 name=group.name,
+                is_prepared=group.prepared > 0 and 2 * group.prepared >= group.logged,
             )
             for group in self._groups.values()
         ]

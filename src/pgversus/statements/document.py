@@ -25,6 +25,7 @@ class ListedStatement:
     rows: NonNegativeInt | None
     samples: tuple[Sample, ...]
     name: str
+    is_prepared: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -195,7 +195,9 @@ def _add_executions(entries: Iterable[LogEntry | None], collection: Collection, 
     seconds, found, prepared = dict[str, float](), Counter[str](), Counter[str]()
     for execution in executions(messages()):
         name = execution.database
-        by_database[name].add_execution(execution.sample, has_values=execution.has_values)
+        by_database[name].add_execution(
+            execution.sample, has_values=execution.has_values, is_prepared=execution.is_prepared
+        )
         seconds[name] = seconds.get(name, 0.0) + (execution.sample.seconds or 0.0)
         found[name] += 1
         prepared[name] += execution.is_prepared

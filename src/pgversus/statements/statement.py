@@ -89,6 +89,8 @@ class RecordedStatement:
     """At most three executions whose values are known: a fast, a median and a slow one; empty without any."""
     name: str = ""
     """Name given in a file of SQL; empty otherwise."""
+    is_prepared: bool = False
+    """Whether the application had prepared it by name for at least half of its logged executions."""
 
     @property
     def mean_s(self) -> float:

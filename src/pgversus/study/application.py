@@ -56,13 +56,15 @@ def contexts_of(
     factors: tuple[str, ...],
     design: Design,
     coverage: float = 1.0,
+    as_recorded: bool = False,
 ) -> tuple[tuple[Context, ...], tuple[ApplicationStatement, ...]]:
     """Return a context for each statement that can be executed, and a record of every statement.
 
     The last context is the planning of all of them. The contexts have the design of a screening.
     statements: largest total time first. load: runs each statement; its scripts are replaced. arms: their workload is
     replaced. design: the design of the confirmation. coverage: share of the time of all executable statements after
-    which the remaining, smaller statements are left out.
+    which the remaining, smaller statements are left out. as_recorded: whether the logs decide which statements are
+    prepared, not the query mode of the load.
     StudyError if no statement can be executed, for external servers, or without data.
     """
     _check_arms(arms)
@@ -73,8 +75,9 @@ def contexts_of(
     *names, planning = _names(statements)
     for name, one, obstacle in zip(names, statements, obstacles, strict=True):
         if not obstacle:
-            script = script_of(one, name, load.query_mode)
-            contexts.append(_context(comparison, load, name, script, number=len(contexts) + 1))
+            own_load = replace(load, query_mode=_recorded_mode(one)) if as_recorded else load
+            script = script_of(one, name, own_load.query_mode)
+            contexts.append(_context(comparison, own_load, name, script, number=len(contexts) + 1))
         known.append(
             ApplicationStatement(
                 name=name,
@@ -94,6 +97,10 @@ def contexts_of(
     contexts.append(_context(comparison, load, planning, script, number=len(contexts) + 1))
     known.append(_planning(planning, context=len(contexts)))
     return _with_shares(contexts, known), tuple(known)
+
+
+def _recorded_mode(statement: RecordedStatement) -> QueryMode:
+    return QueryMode.PREPARED if statement.is_prepared else QueryMode.SIMPLE
 
 
 def with_values(study: Study, found: Mapping[str, Suggestion]) -> Study:

@@ -207,7 +207,7 @@ def test_a_hopelessly_noisy_host_is_reported_instead_of_more_time() -> None:
 @pytest.mark.parametrize(
     ("stopped", "words"),
     [
-        (StopReason.BUDGET, "Ended by the budget after {}"),
+        (StopReason.BUDGET, "Stopped by the budget after {}"),
         (StopReason.BLOCKS, "The block limit was reached after {}"),
         (StopReason.INTERRUPTED, "Interrupted after {}"),
         (StopReason.FAILED, "Stopped after {} because trials failed"),

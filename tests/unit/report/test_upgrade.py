@@ -424,6 +424,20 @@ def test_findings_of_an_earlier_check_do_not_fail_again() -> None:
     assert exit_code(study, ("slower",), known=only_likely) is ExitCode.FAIL_ON
 
 
+def test_a_known_statement_that_has_become_slower_fails_again() -> None:
+    before = check(screened(0.4), *SAME, seconds=(1.0,) * 5, confirmed={1: cases.slower_by_half()})
+    known = KnownFindings("".join(json_pieces(study_document(before))), "known.json")
+    much_slower = answer([rate_block(n, 1000.0, 100.0 + n) for n in range(1, 7)])
+    now = check(screened(0.1), *SAME, seconds=(1.0,) * 5, confirmed={1: much_slower})
+    assert exit_code(now, ("slower",), known=known) is ExitCode.FAIL_ON
+
+
+def test_planning_never_sets_the_exit_code() -> None:
+    study = check(*SAME, screened(0.4), seconds=(90.0, 0.0, 0.0, 0.0, 0.0), confirmed={5: cases.slower_by_half()})
+    assert exit_code(study, ("slower",)) is ExitCode.FAIL_ON
+    assert exit_code(with_planning(study), ("slower", "undecided")) is ExitCode.DONE
+
+
 @pytest.mark.parametrize(
     ("before", "now", "code"),
     [
@@ -508,14 +522,32 @@ def test_settings_that_undo_a_slower_statement_are_shown_with_their_side_effects
     measured = dict(zip(names, (0.7, 1.0, 1.001, 0.999), strict=True))
     study = undone(("2.sql", "3.sql", "4.sql", "5.sql", "lost.sql"), measured)
     text = notes(study)
-    assert "enable_x = off also changes the plans of 5 other statements: 2 (-30" in text
+    assert "enable_x = off also changes the plans of 5 other statements: 2 (" in text
     assert "3 (no difference found, [" in text
     assert text.endswith("lost (not measured).")
     (upgrade,) = json.loads("".join(json_pieces(study_document(study))))["upgrades"]
     effects = upgrade["statements"][0]["undone_by"]["side_effects"]
     assert [(one["statement"], one["differs"]) for one in effects[:2]] == [("2", True), ("3", False)]
     assert effects[0]["low"] < 0.7 < effects[0]["high"]
-    assert effects[-1] == {"statement": "lost", "differs": False, "ratio": None, "low": None, "high": None}
+    unknown = {"statement": "lost", "share": None, "differs": False, "ratio": None, "low": None, "high": None}
+    assert effects[-1] == unknown
+    assert upgrade["statements"][0]["undone_by"]["change_of_total_time"] is None
+    assert "total time on 17.8" not in text
+
+
+def test_settings_that_undo_a_slower_statement_are_weighed_against_their_side_effects() -> None:
+    study = undone(("2.sql",), {"2": 0.7, "3": 1.0, "4": 1.001, "5": 0.999})
+    (upgrade,) = json.loads("".join(json_pieces(study_document(study))))["upgrades"]
+    ratios = {one["statement"]["name"]: one["ratio"] for one in upgrade["statements"]}
+    undo = upgrade["statements"][0]["undone_by"]
+    effect = undo["side_effects"][0]
+    total_s = sum(one.seconds for one in study.study.statements)
+    assert effect["share"] == pytest.approx(70 / total_s)
+    own = 20 / total_s / ratios["1"] * (undo["plans"]["value"] - 1)
+    other = 70 / total_s / ratios["2"] * (1 / effect["ratio"] - 1)
+    assert undo["change_of_total_time"] == pytest.approx(own + other)
+    assert f"2 ({100 * 70 / total_s:.1f} % of the load; -30" in notes(study)
+    assert "Altogether, enable_x = off changes the total time on 17.8 by about +" in notes(study)
 
 
 def test_settings_may_have_no_side_effects_or_unknown_ones() -> None:

@@ -102,6 +102,25 @@ def test_a_statement_of_a_prepared_load_is_prepared_unless_its_server_rejects_it
     assert prepared_texts(contexts) == {}
 
 
+def test_only_statements_that_the_application_prepares_are_prepared_if_the_log_decides() -> None:
+    collection = Collection()
+    for text, is_prepared in (("SELECT a FROM t WHERE a = $1", True), ("SELECT b FROM t WHERE b = $1", False)):
+        sample = Sample(text=text, values=("5",), seconds=1.0)
+        collection.add_execution(sample, has_values=True, is_prepared=is_prepared)
+    unknown = Sample(text="SELECT c FROM t WHERE c = $1", seconds=1.0)
+    collection.add_execution(unknown, has_values=False, is_prepared=True)
+    load = PgbenchWorkload(scripts=())
+    arms, factors = arms_of(load, "16.12", "17.8")
+    contexts, known = contexts_of(collection.statements, load, arms, factors=factors, design=Design(), as_recorded=True)
+    assert list(prepared_texts(contexts).values()) == ["SELECT a FROM t WHERE a = $1"]
+    study = replace(study_of_contexts(contexts), statements=known)
+    chosen = {unknown.text: Suggestion(samples=(replace(unknown, values=("7",)),))}
+    assert set(prepared_texts(with_values(study, chosen).contexts).values()) == {
+        "SELECT a FROM t WHERE a = $1",
+        unknown.text,
+    }
+
+
 @pytest.mark.parametrize("mode", [QueryMode.SIMPLE, QueryMode.PREPARED])
 def test_a_query_that_may_write_is_rolled_back_also_in_a_resumed_check(mode: QueryMode) -> None:
     collection = Collection()

@@ -58,7 +58,7 @@ BEGIN
         JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND e.oid = d.refobjid
         WHERE e.extname = 'dblink'
     LOOP
-        EXECUTE 'REVOKE EXECUTE ON FUNCTION ' || one || ' FROM PUBLIC';
+        EXECUTE 'REVOKE EXECUTE ON FUNCTION ' || one || ' FROM PUBLIC, pg_monitor, {role}';
     END LOOP;
     -- Those of the database come last, because they take precedence.
     FOR one IN

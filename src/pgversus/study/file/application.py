@@ -24,11 +24,13 @@ _PATH = ("application",)
 _SQL = ".sql"
 
 
-def upgrade_check_of(study: Study, table: schema.ApplicationTable, contents: Contents, problems: Problems) -> Study:
+def upgrade_check_of(
+    study: Study, table: schema.ApplicationTable, contents: Contents, problems: Problems, *, as_recorded: bool
+) -> Study:
     """Return the upgrade check of an application; obstacles are added to the problems.
 
     study: has one context, with a workload that each statement replaces. It is returned unchanged if a file must not be
-    read yet.
+    read yet. as_recorded: whether the logs decide which statements are prepared.
     """
     coverage = quantity((*_PATH, "coverage"), table.coverage, parse_coverage, problems)
     statements = _statements(table, contents, problems)
@@ -51,6 +53,7 @@ def upgrade_check_of(study: Study, table: schema.ApplicationTable, contents: Con
             factors=factors,
             design=template.design,
             coverage=DEFAULT_COVERAGE if coverage is None else coverage,
+            as_recorded=as_recorded,
         )
         return replace(study, contexts=contexts, statements=known, kind=StudyKind.UPGRADE_CHECK)
     problems.refuse()

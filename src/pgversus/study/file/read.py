@@ -152,7 +152,8 @@ def read_study(
         build_manner=requested_manner(USUAL_MANNER, sections.build_profile, sections.build_system),
     )
     if sections.application is not None:
-        return upgrade_check_of(study, sections.application, contents, problems)
+        as_recorded = sections.load is None or sections.load.protocol is None
+        return upgrade_check_of(study, sections.application, contents, problems, as_recorded=as_recorded)
     return study
 
 

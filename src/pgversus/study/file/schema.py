@@ -231,7 +231,8 @@ class ApplicationTable(Table):
     """The statements of an application, each of which is a comparison: the study is an upgrade check.
 
     It replaces `[workload]`. `server` is the only factor; its first level is the version in use. The data is that of
-    `[dataset]`, and `protocol` of `[load]` is that of the application.
+    `[dataset]`. `protocol` of `[load]` is that of the application; without it, the statements are prepared that a log
+    shows as prepared.
     """
 
     statements: Annotated[list[Text], Field(min_length=1)] | None = key(
