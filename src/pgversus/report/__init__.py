@@ -17,6 +17,7 @@ values.py             metrics and counters as rows
 arm_tables.py         tps, latencies, times and sizes of every arm as rows
 sweeps.py             numeric levels: lines, plateaus, maps of two factors
 why.py                why a contender differs, from plans and counters
+attribution.py        the measured effect of a plan change
 plans.py              compared plans: document, trees side by side, settings that restore a plan
 published.py          published figures next to the measured ones
 methodology.py        measurement method and host

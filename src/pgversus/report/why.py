@@ -9,17 +9,17 @@ from pgversus.plans.changes import ChangeKind
 from pgversus.plans.levels import PlanLevel
 from pgversus.plans.sentences import headline, sentence, sentences
 from pgversus.records.plans import RemainingDifference
+from pgversus.report.attribution import confirmation, confirms, effects_text, seconds_text, share_text
 from pgversus.report.plans import override_text, statement_text, statistics_note, times
-from pgversus.report.sentences import metric_text, not_begun, percent_of_confidence
+from pgversus.report.sentences import not_begun
 from pgversus.report.values import QuantityRow, sure_counters, uses_factors
 from pgversus.stats.analysis import ContenderResult
-from pgversus.stats.attribution import Attribution, BoundedValue
+from pgversus.stats.attribution import Attribution
 from pgversus.stats.confidence import DIFFERENT, Verdict
 from pgversus.study.design import StopReason
-from pgversus.study.metrics import Metric
 from pgversus.text.redaction import visible
 from pgversus.text.translation import N_, _, listed, ngettext, together, translate_stored
-from pgversus.text.units import duration, latency, percent, ratio_texts
+from pgversus.text.units import duration
 
 _MOST_SENTENCES = 12
 """Per statement; `pgversus plans` shows all."""
@@ -29,13 +29,6 @@ _AMOUNTS = (
     *(ChangeKind.LOOPS, ChangeKind.ROWS, ChangeKind.ROWS_REMOVED, ChangeKind.TEMP_BLOCKS),
     *(ChangeKind.COUNT, ChangeKind.BLOCKS, ChangeKind.BYTES),
 )
-_REST = {
-    Verdict.EQUIVALENT: N_("other changes make no difference that matters"),
-    Verdict.UNDECIDED: N_("the effect of other changes is undecided"),
-    Verdict.FASTER: N_("other changes make it faster"),
-    Verdict.SLOWER: N_("other changes make it slower"),
-    Verdict.INVALID: N_("the effect of other changes is unknown"),
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +115,7 @@ def _brief(answer: Answer, result: ContenderResult, changed: Sequence[ComparedPl
         found = attributed.found
         cause = _cause(result.verdict, found, changed, labels) or _(_phrases(changed).differ, **labels)
         yield together(_check(attributed), cause)
-        yield _confirmation(result.verdict, found, as_factors=uses_factors([answer])) or _share(found)
+        yield confirmation(result.verdict, found, as_factors=uses_factors([answer])) or share_text(found)
 
 
 _SAME_PLANS = N_("The captured plans of {contender} are the same as those of {baseline}.")
@@ -289,10 +282,10 @@ def _measured(
     return together(
         _cause(result.verdict, found, changed, labels),
         _("{restored}.", restored=restored),
-        _parts(found, as_factors=uses_factors([answer])),
-        _share(found),
-        _seconds(answer.analysis.metric, found),
-        _confirmation(result.verdict, found, as_factors=uses_factors([answer])),
+        effects_text(found, as_factors=uses_factors([answer])),
+        share_text(found),
+        seconds_text(answer.analysis.metric, found),
+        confirmation(result.verdict, found, as_factors=uses_factors([answer])),
     )
 
 
@@ -301,89 +294,13 @@ def _cause(verdict: Verdict, found: Attribution, changed: Sequence[ComparedPlans
     # A verdict without a difference has no cause.
     if (
         verdict not in DIFFERENT
-        or not _confirms(verdict, found)
+        or not confirms(verdict, found)
         or found.share is None
         or found.share.low < _MAIN_CAUSE_FROM
     ):
         return ""
     words = _phrases(changed)
     return _(words.cause if found.share.low >= _CAUSE_FROM else words.mostly, **labels)
-
-
-def _confirms(verdict: Verdict, found: Attribution) -> bool:
-    """Return whether the total of this measurement certainly has the direction of the verdict."""
-    return found.whole.low > 1 if verdict is Verdict.FASTER else found.whole.high < 1
-
-
-def _confirmation(verdict: Verdict, found: Attribution, *, as_factors: bool) -> str:
-    """Return a sentence if the total of this measurement does not agree with the verdict; empty if it does."""
-    if verdict not in DIFFERENT or _confirms(verdict, found):
-        return ""
-    whole = _effect(found.whole, as_factors=as_factors)
-    if found.whole.low <= 1 <= found.whole.high:
-        return _(
-            "This measurement alone does not confirm the verdict: its interval includes zero difference ({whole}).",
-            whole=whole,
-        )
-    return _("CHECK: this measurement contradicts the verdict ({whole}).", whole=whole)
-
-
-def _parts(found: Attribution, *, as_factors: bool) -> str:
-    """Return the effects, whose product is the total."""
-    effects = {
-        name: _effect(part, as_factors=as_factors)
-        for name, part in (("whole", found.whole), ("plans", found.plans), ("rest", found.rest))
-    }
-    if as_factors:
-        return ngettext(
-            "Measured in {number} block: {whole} in total = {plans} from plans x {rest} from everything else.",
-            "Measured in {number} blocks: {whole} in total = {plans} from plans x {rest} from everything else.",
-            found.blocks,
-            **effects,
-        )
-    return ngettext(
-        "Speed measured in {number} block: {whole} in total, {plans} from plans and {rest} from everything else.",
-        "Speed measured in {number} blocks: {whole} in total, {plans} from plans and {rest} from everything else.",
-        found.blocks,
-        **effects,
-    )
-
-
-def _share(found: Attribution) -> str:
-    """Return the share of the plans in the total."""
-    if found.share is None:
-        return _("The share due to plans cannot be determined.")
-    return _(
-        "Plans account for {share} of the change on the log scale ({confidence} CI {low} to {high}).",
-        share=percent(found.share.value),
-        low=percent(found.share.low),
-        high=percent(found.share.high),
-        confidence=percent_of_confidence(),
-    )
-
-
-def _share_of_time(found: Attribution) -> str:
-    """Return the share of the plans in the time, if it differs from the one on the log scale; empty otherwise."""
-    if found.share is None or found.share_of_time is None:
-        return ""
-    share = percent(found.share_of_time.value)
-    if share == percent(found.share.value):
-        return ""
-    return _(
-        "Of the time difference, plans account for {share}. This share depends on the order in which the two effects "
-        "are applied (here plans last); the share on the log scale does not.",
-        share=share,
-    )
-
-
-def _seconds(metric: Metric, found: Attribution) -> str:
-    shown = {"plans": _saved(found.plans_s), "whole": _saved(found.whole_s), "rest": _(_REST[found.rest_verdict])}
-    seconds = (
-        _("Per transaction: {plans} due to plans, {whole} in total; {rest}.", **shown)
-        if metric is Metric.TPS
-        else _("{metric}: {plans} due to plans, {whole} in total; {rest}.", metric=metric_text(metric), **shown)
-    )
-    return together(seconds, _share_of_time(found))
 
 
 def _same_plans(
@@ -450,16 +367,3 @@ def _sentences(one: ComparedPlans) -> Iterator[str]:
         yield undone
     if timing := times(one):
         yield timing
-
-
-def _effect(part: BoundedValue, *, as_factors: bool) -> str:
-    """Return an effect on the speed with its interval: `11x [10x, 12x]`."""
-    shown = ratio_texts(part.value, part.low, part.high, as_factors=as_factors)
-    return f"{shown.value} {shown.interval}".strip()
-
-
-def _saved(gained: BoundedValue) -> str:
-    if gained.low <= 0 <= gained.high:
-        return _("no certain change")
-    seconds = latency(abs(gained.value))
-    return _("{time} saved", time=seconds) if gained.value > 0 else _("{time} added", time=seconds)
