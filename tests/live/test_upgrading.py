@@ -1,6 +1,7 @@
 """An application is recorded on one server: its dump, its counters and its logs are all that an upgrade check needs."""
 
 import json
+import re
 import subprocess
 import time
 from collections.abc import Iterator
@@ -151,6 +152,9 @@ def test_pgbenchs_own_load_is_checked_from_its_dump_and_records(
     results = str(tmp_path / "results")
     ended = command_line.run(*arguments, *sources, "--results", results, "--json")
     assert ended.code == 0, ended.stderr
+    assert re.search(
+        r"^\d+ statements: about [\d.]+ GB of disk or more, \d+ s to load and to try them, ", ended.stderr, re.MULTILINE
+    )
     (upgrade,) = ended.document["upgrades"]
     found = {one["statement"]["text"].split()[0]: one for one in upgrade["statements"]}
     assert {"SELECT", "UPDATE"} <= found.keys(), upgrade["left_out"]

@@ -36,9 +36,10 @@ from pgversus.stats.confidence import check_precision
 from pgversus.store.folder import NOT_ATTRIBUTED, holds_results
 from pgversus.store.reading import StoredStudy, read_results
 from pgversus.study.design import StopReason
-from pgversus.study.needs import parts_of
+from pgversus.study.needs import needs_of, parts_of
 from pgversus.study.study import Invocation, Study, StudyKind
 from pgversus.text.redaction import without_secrets
+from pgversus.text.units import count, duration, size
 
 
 class OpenStudy(Protocol):
@@ -107,6 +108,8 @@ class _Run:
             check_same_study(earlier, study, results)
         for one in study.skipped:
             self._progress.say(f"skipped: {one.label} ({one.reason})")
+        if study.kind is StudyKind.UPGRADE_CHECK and earlier is None:
+            self._progress.say(_estimate(study))
         with ExitStack() as stack:
             stack.callback(self._keep_server_logs)
             begin = partial(_move_away, self._folder, self._progress)
@@ -210,6 +213,16 @@ class _Run:
     def _keep_server_logs(self) -> None:
         if self._folder.is_ours:
             self._opened.keep_server_logs(self._options.results)
+
+
+def _estimate(study: Study) -> str:
+    """Return the disk space and the time that an upgrade check needs, which are known before it starts."""
+    needs = needs_of(study)
+    return (
+        f"{count(len(study.contexts), 'statement')}: about {size(needs.disk_bytes)} of disk or more, "
+        f"{duration(needs.preparation_s)} to load and to try them, {duration(needs.least_s)} or more for the "
+        f"screening, then at most {duration(study.budget_s)} for the confirmation"
+    )
 
 
 def _states(study: Study, earlier: StoredStudy | None) -> list[ContextState]:
