@@ -11,7 +11,7 @@ from pgversus.stats.confidence import ratio_bounds
 from pgversus.study.design import StopReason
 from pgversus.study.study import ApplicationStatement
 from pgversus.text.translation import N_, _, listed, ngettext, together, translate_stored
-from pgversus.text.units import change, percent
+from pgversus.text.units import changes, percent
 
 _WORTH_SAYING = 0.001
 """Share of the load."""
@@ -58,19 +58,20 @@ def _load_sentence(load: LoadChange | None, checked: float, **names: str) -> str
     """Return the change in the total time of the application. checked: share of all statements of the check."""
     if load is None:
         return _("{target} compared with {source}.", **names)
-    bounds = {"low": change(load.low), "high": change(load.high)}
+    shown = changes(load.ratio, load.low, load.high)
+    bounds = {"low": shown.low, "high": shown.high}
     if checked - load.share >= _WORTH_SAYING:
         return _(
             "Total time on {target}, as the client sees it: {change} compared with {source} (between {low} and "
             "{high}), without the statements that fail, find no rows or were not measured ({share} of the load).",
-            change=change(load.ratio),
+            change=shown.value,
             share=percent(checked - load.share),
             **bounds,
             **names,
         )
     return _(
         "Total time on {target}, as the client sees it: {change} compared with {source} (between {low} and {high}).",
-        change=change(load.ratio),
+        change=shown.value,
         **bounds,
         **names,
     )
@@ -83,12 +84,13 @@ def _planning_sentence(planning: StatementFinding | None) -> str:
     slowest, fastest = ratio_bounds(planning.log_ratio.interval)
     if slowest is None or fastest is None:
         return ""
-    bounds = {"low": change(1 / fastest), "high": change(1 / slowest)}
+    shown = changes(math.exp(-planning.log_ratio.point), 1 / fastest, 1 / slowest)
+    bounds = {"low": shown.low, "high": shown.high}
     if planning.finding not in CLAIMS:
         return _("No difference found in planning time (between {low} and {high}).", **bounds)
     return _(
         "Planning time: {change} (between {low} and {high}).",
-        change=change(math.exp(-planning.log_ratio.point)),
+        change=shown.value,
         **bounds,
     )
 

@@ -290,6 +290,12 @@ def ratio_texts(value: float, low: float | None, high: float | None, *, as_facto
     return RatioTexts(*(factor(ratio, digits) for ratio in (value, low, high)))
 
 
+def changes(value: float, low: float, high: float) -> RatioTexts:
+    """Format a ratio and its bounds like `ratio_texts`, however far apart the bounds are."""
+    text = factor if shows_factors(value, high) else _less_or_more
+    return RatioTexts(*map(text, (value, low, high)))
+
+
 def has_bounds(low: float, high: float) -> bool:
     """Return whether the bounds of a ratio are close enough to be informative."""
     return high <= _SAYS_NOTHING * low

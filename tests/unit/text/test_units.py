@@ -9,6 +9,7 @@ from pgversus.text.translation import Language, use_language
 from pgversus.text.units import (
     WindowLength,
     change,
+    changes,
     duration,
     latency,
     parse_duration,
@@ -178,6 +179,12 @@ def test_small_ratios_are_percent_and_large_ones_factors(ratio: float, text: str
 def test_a_ratio_and_its_bounds_have_the_same_form(low: float | None, high: float | None, text: str) -> None:
     shown = ratio_texts(1.01, low, high)
     assert f"{shown.value} {shown.interval}" == text
+
+
+def test_bounds_that_are_far_apart_have_the_same_form_as_the_ratio() -> None:
+    assert changes(2.81, 1.75, 4.51) == ("2.81x", "1.75x", "4.51x")
+    assert changes(1.2, 0.0001, 1.9) == ("+20.0 %", "-99.9900 %", "+90.0 %")
+    assert changes(1.0, 0.001, 200.0) == ("1x", "0.001x", "200x")
 
 
 def test_one_form_can_be_required_for_several_ratios() -> None:
