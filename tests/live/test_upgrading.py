@@ -153,7 +153,9 @@ def test_pgbenchs_own_load_is_checked_from_its_dump_and_records(
     ended = command_line.run(*arguments, *sources, "--results", results, "--json")
     assert ended.code == 0, ended.stderr
     assert re.search(
-        r"^\d+ statements: about [\d.]+ GB of disk or more, \d+ s to load and to try them, ", ended.stderr, re.MULTILINE
+        r"^\d+ statements: about [\d.]+ GB of disk space or more, \d+ s to load and to try them, ",
+        ended.stderr,
+        re.MULTILINE,
     )
     (upgrade,) = ended.document["upgrades"]
     found = {one["statement"]["text"].split()[0]: one for one in upgrade["statements"]}

@@ -174,7 +174,7 @@ def names_starting(
     return lambda _context, _parameter, typed: [name for name in names() if name.startswith(typed)]
 
 
-known_option = click.option(
+KNOWN = click.option(
     "--known",
     type=click.Path(),
     metavar="FILE",

@@ -12,11 +12,11 @@ from pgversus.cli.answer import known_findings, measure, show_dry_run
 from pgversus.cli.fleet import check_fleet_options
 from pgversus.cli.options import (
     ANSWER_GROUP,
+    KNOWN,
     PROGRAMS_GROUP,
     GroupedCommand,
     WholeNumber,
     check_options,
-    known_option,
     shared_options,
 )
 from pgversus.cli.output import write_error
@@ -81,7 +81,7 @@ _GROUPS = {
     metavar="FILE",
     help="Write the progress of the study to this HTML file, and update it during the run.",
 )
-@known_option
+@KNOWN
 @shared_options
 def run(**options: Any) -> int:
     """Run the STUDY: a TOML file, a folder that contains study.toml, or the name of a bundled study.

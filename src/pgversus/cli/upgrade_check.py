@@ -11,11 +11,11 @@ from pgversus.cli.answer import known_findings, measure, show_dry_run
 from pgversus.cli.configuration import CONF, carried_settings, not_carried
 from pgversus.cli.options import (
     ANSWER_GROUP,
+    KNOWN,
     PROGRAMS_GROUP,
     GroupedCommand,
     WholeNumber,
     check_options,
-    known_option,
     shared_options,
 )
 from pgversus.cli.question import data_options, dataset_of
@@ -99,7 +99,7 @@ _GROUPS = {
     metavar="TIME",
     help="Time limit for confirming the findings of the screening (90s, 15m, 2h).",
 )
-@known_option
+@KNOWN
 @click.option("--seed", type=WholeNumber(min=0), metavar="N", help="Random seed.  [default: random]")
 @click.option("--new", is_flag=True, help="Start again; earlier results are renamed, not deleted.")
 @click.option(

@@ -218,8 +218,9 @@ class _Run:
 def _estimate(study: Study) -> str:
     """Return the disk space and the time that an upgrade check needs, which are known before it starts."""
     needs = needs_of(study)
+    executed = {one.text for one in study.statements if one.context is not None and not one.is_planning}
     return (
-        f"{count(len(study.contexts), 'statement')}: about {size(needs.disk_bytes)} of disk or more, "
+        f"{count(len(executed), 'statement')}: about {size(needs.disk_bytes)} of disk space or more, "
         f"{duration(needs.preparation_s)} to load and to try them, {duration(needs.least_s)} or more for the "
         f"screening, then at most {duration(study.budget_s)} for the confirmation"
     )

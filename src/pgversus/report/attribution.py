@@ -21,7 +21,7 @@ def confirms(verdict: Verdict, found: Attribution) -> bool:
     return found.whole.low > 1 if verdict is Verdict.FASTER else found.whole.high < 1
 
 
-def confirmation(verdict: Verdict, found: Attribution, *, as_factors: bool) -> str:
+def disagreement(verdict: Verdict, found: Attribution, *, as_factors: bool) -> str:
     """Return a sentence if the total of this measurement does not agree with the verdict; empty if it does."""
     if verdict not in DIFFERENT or confirms(verdict, found):
         return ""

@@ -9,7 +9,7 @@ from pgversus.plans.changes import ChangeKind
 from pgversus.plans.levels import PlanLevel
 from pgversus.plans.sentences import headline, sentence, sentences
 from pgversus.records.plans import RemainingDifference
-from pgversus.report.attribution import confirmation, confirms, effects_text, seconds_text, share_text
+from pgversus.report.attribution import confirms, disagreement, effects_text, seconds_text, share_text
 from pgversus.report.plans import override_text, statement_text, statistics_note, times
 from pgversus.report.sentences import not_begun
 from pgversus.report.values import QuantityRow, sure_counters, uses_factors
@@ -115,7 +115,7 @@ def _brief(answer: Answer, result: ContenderResult, changed: Sequence[ComparedPl
         found = attributed.found
         cause = _cause(result.verdict, found, changed, labels) or _(_phrases(changed).differ, **labels)
         yield together(_check(attributed), cause)
-        yield confirmation(result.verdict, found, as_factors=uses_factors([answer])) or share_text(found)
+        yield disagreement(result.verdict, found, as_factors=uses_factors([answer])) or share_text(found)
 
 
 _SAME_PLANS = N_("The captured plans of {contender} are the same as those of {baseline}.")
@@ -285,7 +285,7 @@ def _measured(
         effects_text(found, as_factors=uses_factors([answer])),
         share_text(found),
         seconds_text(answer.analysis.metric, found),
-        confirmation(result.verdict, found, as_factors=uses_factors([answer])),
+        disagreement(result.verdict, found, as_factors=uses_factors([answer])),
     )
 
 

@@ -1,6 +1,6 @@
 -- The role that executes the statements of an application: it uses and creates objects in the schemas of users, reads
--- the server's counters, and has no rights on the host. Nobody reaches other servers from then on: their data may be
--- those in use. PostgreSQL 12+, superuser. The role has the superuser's own settings.
+-- the server's counters, and has no rights on the host. Statements reach no other server from then on: its data may be
+-- in use. PostgreSQL 12+, superuser. The role has the superuser's own settings.
 DO $$
 DECLARE
     one text;
@@ -47,7 +47,7 @@ BEGIN
     LOOP
         EXECUTE one;
     END LOOP;
-    -- Also through views, whose owner is a superuser.
+    -- Without a handler, no foreign table can be read, not even through a view of the superuser.
     FOR one IN SELECT quote_ident(fdwname) FROM pg_foreign_data_wrapper WHERE fdwhandler <> 0
     LOOP
         EXECUTE 'ALTER FOREIGN DATA WRAPPER ' || one || ' NO HANDLER';
